@@ -1,0 +1,139 @@
+// Package dialect is the contract of the client dialects below it: how a body is recognised and decoded into the sdk
+// model, how events are written back, what an error looks like, and what a native answer says while it passes through.
+//
+// It knows no provider. Which dialect a route speaks is the gateway's; which of them a deployment speaks natively is
+// said by its plugin's manifest.
+package dialect
+
+import (
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Dialect is the way one kind of client speaks. Implementations hold no state: one value serves all requests.
+type Dialect interface {
+	// Name is the dialect's name in configuration, manifests and metrics: openai-chat, anthropic, ….
+	Name() string
+	// Facts reads what admission and routing need, and what a passed request needs checked, without decoding the body.
+	// The error is a *sdk.Failure of kind BadRequest with the member in Param.
+	Facts(doc *jsonspan.Doc, f *Facts) error
+	// Decode builds the middle form. Texts and values are slices of doc.Body. The error is as that of Facts.
+	Decode(doc *jsonspan.Doc, r *sdk.Request) error
+	// NewObserver makes the reader of one native answer that passes through.
+	NewObserver(o ObserverOptions) Observer
+	// NewEncoder makes the writer of one answer.
+	NewEncoder(o EncoderOptions) Encoder
+	// AppendError writes a whole error body.
+	AppendError(dst []byte, f *sdk.Failure, requestID string) []byte
+	// AppendStreamError writes the frame that ends a stream in failure.
+	AppendStreamError(dst []byte, f *sdk.Failure, requestID string) []byte
+	// Status is the HTTP status of a failure in this dialect.
+	Status(f *sdk.Failure) int
+	// KeepAlive is a frame that says nothing: a comment, a ping.
+	KeepAlive() []byte
+}
+
+// Need is a set of capabilities that a request calls for (DECISIONS 24).
+type Need uint16
+
+// The capabilities.
+const (
+	Tools Need = 1 << iota
+	ParallelTools
+	Images
+	Audio
+	Documents
+	Thinking
+	JSONSchema
+	Prefill
+	Embeddings
+	Logprobs
+	Several // n > 1
+)
+
+// needNames are the capabilities' names in configuration and manifests, in the order of the bits.
+var needNames = [...]string{"tools", "parallel_tools", "images", "audio", "documents", "thinking", "json_schema", "prefill", "embeddings", "logprobs", "n"}
+
+// Names lists the capabilities in the set.
+func (n Need) Names() []string {
+	var names []string
+	for i, name := range needNames {
+		if n&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ParseNeed gives the capability of a name; false for a name outside the closed list.
+func ParseNeed(name string) (Need, bool) {
+	for i, n := range needNames {
+		if n == name {
+			return 1 << i, true
+		}
+	}
+	return 0, false
+}
+
+// Facts is what routing reads of a request.
+type Facts struct {
+	Model     string // as the client wrote it; "" where the dialect has it in the path
+	ModelNode int    // its node in the document; 0: not in the body
+	Stream    bool
+	WantUsage bool // a stream whose client asked for usage
+	Needs     Need
+	MaxOutput int // tokens; 0: not said
+	Messages  int
+	Tools     int
+	TextBytes int // bytes of text that the model reads, for token estimates
+	Effort    string
+	User      string
+}
+
+// ObserverOptions say what answer is observed.
+type ObserverOptions struct {
+	Stream    bool
+	HideUsage bool // the gateway asked for usage and the client did not: it is cut
+}
+
+// Observer reads a native answer on its way through: usage, the commit point, the end, failures. It keeps no frame.
+type Observer interface {
+	// Frame looks at one frame of a stream.
+	Frame(f *frame.Frame) Seen
+	// Whole looks at a whole body.
+	Whole(body []byte) Seen
+	// Usage is what has been seen of usage so far.
+	Usage() sdk.Usage
+	// Finish is the reason seen, if any.
+	Finish() sdk.Reason
+}
+
+// Seen is what an observer saw in a frame or a body.
+type Seen struct {
+	Content bool         // commits the answer
+	Done    bool         // the dialect's end mark: the answer is complete
+	Failure *sdk.Failure // an error in the stream, or an error body under a status of success
+	Cut     bool         // the client gets Out in place of the frame; nil Out: nothing
+	Out     []byte       // valid until the next call
+}
+
+// EncoderOptions say what answer is written.
+type EncoderOptions struct {
+	Stream    bool
+	WantUsage bool // show usage at the end of a stream
+	RequestID string
+	Model     string // as the client asked for it
+	Created   time.Time
+}
+
+// Encoder writes one answer in the client's dialect.
+type Encoder interface {
+	// Event appends what an event means to the client. Of a whole answer nothing is written before End. It keeps
+	// nothing of the event but copies.
+	Event(dst []byte, e *sdk.Event) []byte
+	// End appends what ends a complete answer: the closing frames, or the whole body.
+	End(dst []byte) []byte
+}

@@ -1,0 +1,212 @@
+package sdk
+
+// Request is the middle form of a client's request: what the client's dialect was decoded into, and what a provider
+// encodes. Members that the client did not send are absent (zero); a zero that was sent is present. Nothing in it names
+// a credential.
+type Request struct {
+	Dialect    string // the client's dialect
+	Model      string // the deployment's model, as the provider calls it
+	Provider   string // the configured id of the provider: an instance in the plugin's process
+	Native     string // the provider dialect to encode for, as the manifest names it
+	Stream     bool
+	WantUsage  bool // the client asked for usage in its stream
+	DefaultMax int  // the output limit where the provider demands one and the client gave none
+
+	Messages []Message
+	Tools    []Tool
+	Choice   ToolChoice
+
+	MaxOutput        int // tokens; 0 absent
+	Temperature      Value
+	TopP             Value
+	TopK             Value
+	FrequencyPenalty Value
+	PresencePenalty  Value
+	Seed             Value
+	N                int // answers wanted; 0 absent
+	Stop             []Text
+	Logprobs         Value // true, as OpenAI has it
+	TopLogprobs      Value
+	LogitBias        Value
+	Format           Format
+	Reasoning        Reasoning
+	ServiceTier      Text
+	User             Text // the end user's id
+	Metadata         Value
+	CacheKey         Text  // OpenAI's prompt_cache_key
+	Cache            Value // a cache_control on the whole request
+
+	Unknown []Member // what the middle form has no member for
+}
+
+// Member is a member of the client's request that the middle form does not know.
+type Member struct {
+	Path  string // such as "messages[2].name"
+	Value Value
+}
+
+// Role says who speaks.
+type Role uint8
+
+// The roles. A tool's result is a part, in a message of role Tool.
+const (
+	System Role = iota + 1
+	Developer
+	User
+	Assistant
+	Tooling
+)
+
+// Message is one turn, in the client's order; system messages stand where the client put them.
+type Message struct {
+	Role  Role
+	Name  Text
+	Parts []Part
+	Path  string // where the client has it, for errors
+}
+
+// PartKind says what a part is.
+type PartKind uint8
+
+// The kinds of parts.
+const (
+	PartText     PartKind = iota + 1
+	PartImage             // Media
+	PartAudio             // Media
+	PartDocument          // Media
+	PartCall              // Call: the assistant asks for a tool
+	PartResult            // Result: what the tool said
+	PartThinking          // Text, Signature
+	PartRedacted          // Text: reasoning that only its provider can read
+	PartRefusal           // Text
+	PartForeign           // Type, Value: a block that only its own dialect knows
+)
+
+// Part is one piece of a message.
+type Part struct {
+	Kind      PartKind
+	Text      Text
+	Signature Text   // of thinking, or of a call (Gemini)
+	Media     *Media // image, audio, document
+	Call      *Call
+	Result    *Result
+	Cache     Value  // cache_control
+	Type      string // of a foreign block
+	Value     Value  // a foreign block whole; citations of a text
+}
+
+// Media is an image, a sound or a document: one of Data, URL, FileID, Body.
+type Media struct {
+	MIME      string // such as image/png; "" unknown
+	Data      Text   // base64
+	URL       Text
+	FileID    Text
+	Body      Text   // a plain text document
+	Parts     []Part // a document made of parts
+	Name      Text
+	Title     Text
+	Context   Text
+	Detail    string // OpenAI's auto, low, high
+	Citations Value
+}
+
+// Call is a tool call in the history.
+type Call struct {
+	ID        Text
+	Name      Text
+	Arguments Value // an object; of a custom tool, absent
+	Input     Text  // of a custom tool: free text
+	Custom    bool
+}
+
+// Result is a tool's result.
+type Result struct {
+	ID    Text // the call's
+	Name  Text // the tool's, where the dialect says it
+	Parts []Part
+	Error bool
+}
+
+// ToolKind says what a tool is.
+type ToolKind uint8
+
+// The kinds of tools.
+const (
+	FunctionTool ToolKind = iota
+	CustomTool
+	ForeignTool // a provider's own: Raw, Type
+)
+
+// Tool is a tool that the model may call.
+type Tool struct {
+	Kind        ToolKind
+	Name        Text
+	Description Text
+	Parameters  Value // JSON Schema; absent: no parameters
+	Strict      Value // true or false
+	Cache       Value
+	Type        string // of a foreign tool
+	Raw         Value  // the tool as the client wrote it, where it is not a function
+}
+
+// ChoiceMode says how free the model is to call tools.
+type ChoiceMode uint8
+
+// The modes of a tool choice.
+const (
+	ChoiceUnset ChoiceMode = iota
+	ChoiceAuto
+	ChoiceNone
+	ChoiceRequired
+	ChoiceNamed   // Names holds one
+	ChoiceAllowed // any of Names; Required says whether one must be called
+)
+
+// ToolChoice is the client's wish about tool calls.
+type ToolChoice struct {
+	Mode     ChoiceMode
+	Names    []Text
+	Required bool
+	Parallel Value // true or false: may the model call several at once
+}
+
+// FormatKind says what form the answer must have.
+type FormatKind uint8
+
+// The forms of an answer.
+const (
+	FormatUnset FormatKind = iota
+	FormatText
+	FormatJSON
+	FormatSchema
+)
+
+// Format is the form that the answer must have.
+type Format struct {
+	Kind        FormatKind
+	Name        Text
+	Description Text
+	Schema      Value
+	Strict      Value
+}
+
+// ReasoningMode says whether the model is to reason.
+type ReasoningMode uint8
+
+// The modes of reasoning.
+const (
+	ReasoningUnset ReasoningMode = iota
+	ReasoningOff
+	ReasoningOn
+	ReasoningAdaptive
+)
+
+// Reasoning is the client's wish about reasoning.
+type Reasoning struct {
+	Mode    ReasoningMode
+	Effort  string // none, minimal, low, medium, high, xhigh, max; "" absent
+	Budget  int    // tokens; 0 absent
+	Include Value  // true or false: show thoughts
+	Summary string // OpenAI Responses
+	Display string // Anthropic
+}
