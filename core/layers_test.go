@@ -22,7 +22,8 @@ import (
 // above x, whatever else is said.
 const layers = `
 core core/jsonspan core/frame core/bytequeue core/timing core/flight
-schemas sdk/*
+schemas sdk/wire/wirepb
+sdk/*
 sdk
 core/dialect
 core/config core/h1 core/dialect/* core/store
@@ -45,7 +46,7 @@ var only = []struct {
 	why  string
 }{
 	{[]string{"plugins/*"}, []string{"sdk"}, "a plugin is a separate program and sees sdk alone"},
-	{[]string{"sdk", "sdk/*"}, []string{"core/jsonspan", "sdk", "sdk/*"}, "a plugin's author must not pull in the gateway"},
+	{[]string{"sdk", "sdk/*", "sdk/wire/*"}, []string{"core/jsonspan", "sdk", "sdk/*", "sdk/wire/*"}, "a plugin's author must not pull in the gateway"},
 	{[]string{"schemas", "policies"}, nil, "embedded files lean on nothing"},
 }
 
@@ -194,6 +195,7 @@ func TestLayersRefuse(t *testing.T) {
 
 	f("sdk/a.go", "sdk", "core/jsonspan sdk/wire", "")
 	f("sdk/wire/a.go", "wire", "sdk", order)
+	f("sdk/wire/a.go", "wire", "sdk/wire/wirepb", "")
 	f("sdk/a.go", "sdk", "core/frame", "must not pull in the gateway")
 	f("sdk/wire/a.go", "wire", "core/flight", "must not pull in the gateway")
 	f("sdk/a.go", "sdk", "core/store", order)

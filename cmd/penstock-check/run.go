@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"go/format"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// toolsMod pins the tools that are not ours. They are built from it by the go
+// command, and leave go.mod alone.
+const toolsMod = "cmd/penstock-check/tools.mod"
+
+// killAfter is how long an interrupted program may take to clean up.
+const killAfter = 5 * time.Second
+
+// A run is one pass over the repository.
+type run struct {
+	ctx            context.Context
+	dir            string
+	stdout, stderr io.Writer
+	tree           *tree
+}
+
+func newRun(ctx context.Context, dir string, stdout, stderr io.Writer) (*run, error) {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !bytes.HasPrefix(mod, []byte("module "+modulePath+"\n")) {
+		return nil, fmt.Errorf("no go.mod of %s here, want to be run at the top of the repository", modulePath)
+	}
+	t, err := readTree(os.DirFS(dir))
+	if err != nil {
+		return nil, err
+	}
+	return &run{ctx: ctx, dir: dir, stdout: stdout, stderr: stderr, tree: t}, nil
+}
+
+// all runs steps to the last, whatever the first ones found, and gives the exit
+// code.
+func (r *run) all(chosen []step) int {
+	var unclean []string
+	for _, s := range chosen {
+		if s.name == testStep && len(unclean) > 0 {
+			fmt.Fprintf(r.stdout, "penstock-check: findings above in %s; the tests follow\n", strings.Join(unclean, ", "))
+		}
+		if !s.run(r) {
+			unclean = append(unclean, s.name)
+		}
+		if r.ctx.Err() != nil {
+			return exitFindings
+		}
+	}
+	if len(unclean) > 0 {
+		return exitFindings
+	}
+	return exitClean
+}
+
+// report prints findings and reports whether there were none.
+func (r *run) report(found []finding) bool {
+	slices.SortStableFunc(found, byPlace)
+	for _, f := range found {
+		fmt.Fprintln(r.stdout, f)
+	}
+	return len(found) == 0
+}
+
+// gofmt compares each file with what gofmt makes of it. It needs no gofmt in the
+// path, and is of the same release as the compiler.
+func (r *run) gofmt() bool {
+	found := slices.Clone(r.tree.broken)
+	for _, f := range r.tree.files {
+		want, err := format.Source(f.src)
+		if err != nil {
+			found = append(found, finding{file: f.path, message: err.Error()})
+		} else if !bytes.Equal(f.src, want) {
+			found = append(found, finding{file: f.path, line: firstDifference(f.src, want), message: "is not as gofmt has it, want gofmt -w"})
+		}
+	}
+	for i := range found {
+		found[i].check = "gofmt"
+	}
+	return r.report(found)
+}
+
+// firstDifference is the line at which two texts part.
+func firstDifference(a, b []byte) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return bytes.Count(a[:n], []byte("\n")) + 1
+}
+
+// style runs rules over the tree.
+func (r *run) style(chosen []rule) bool {
+	return r.report(styleFindings(r.tree, chosen))
+}
+
+// styleFindings is what rules find, less the exceptions.
+func styleFindings(t *tree, chosen []rule) (found []finding) {
+	var ran []string
+	for _, c := range chosen {
+		ran = append(ran, c.name)
+		for _, f := range c.check(t) {
+			f.check = c.name
+			found = append(found, f)
+		}
+	}
+	return excepted(t, found, ran)
+}
+
+func (r *run) vet() bool {
+	return r.command("go", "vet", "./...")
+}
+
+func (r *run) staticcheck() bool {
+	return r.command("go", "tool", "-modfile="+toolsMod, "staticcheck", "./...")
+}
+
+// star holds policies to buildifier's format. Those below testdata are left as
+// they are: they may be wrong on purpose.
+func (r *run) star() bool {
+	var files []string
+	err := fs.WalkDir(r.tree.fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && unread(d.Name()):
+			return fs.SkipDir
+		case !d.IsDir() && path.Ext(name) == ".star":
+			files = append(files, name)
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Fprintln(r.stderr, "penstock-check:", err)
+		return false
+	}
+	if len(files) == 0 {
+		return true
+	}
+	args := []string{"tool", "-modfile=" + toolsMod, "buildifier", "-mode=check", "-type=default", "-lint=off"}
+	return r.command("go", append(args, files...)...)
+}
+
+// schemas runs the tests of the schemas, which hold each example against its
+// schema. They are run again with the rest; here they serve -fast.
+func (r *run) schemas() bool {
+	if _, err := fs.Stat(r.tree.fsys, "schemas"); err != nil {
+		return true
+	}
+	return r.command("go", "test", "./schemas/...")
+}
+
+// test runs all tests, under the race detector where it can be built.
+func (r *run) test() bool {
+	if !r.hasCompiler() {
+		fmt.Fprintln(r.stdout, "penstock-check: no C compiler here, so no race detector")
+		return r.command("go", "test", "./...")
+	}
+	return r.command("go", "test", "-race", "./...")
+}
+
+// hasCompiler reports whether cgo works, without which there is no -race.
+func (r *run) hasCompiler() bool {
+	cmd := exec.CommandContext(r.ctx, "go", "env", "CGO_ENABLED", "CC")
+	cmd.Dir = r.dir
+	out, err := cmd.Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) < 2 || words[0] != "1" {
+		return false
+	}
+	_, err = exec.LookPath(words[1])
+	return err == nil
+}
+
+// command runs a program at the top of the repository. Its output goes straight
+// through; its exit code is the finding.
+func (r *run) command(name string, args ...string) bool {
+	cmd := exec.CommandContext(r.ctx, name, args...)
+	cmd.Dir = r.dir
+	cmd.Stdout, cmd.Stderr = r.stdout, r.stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = killAfter
+	err := cmd.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		fmt.Fprintf(r.stderr, "penstock-check: %s: %v\n", name, err)
+	}
+	return err == nil
+}
