@@ -8,6 +8,7 @@
 //
 //	jsonspan    the spans of a JSON text's members; splices; canonical form
 //	frame       the frames of upstream bodies: SSE, NDJSON, JSON arrays, event streams
+//	coding      content codings of bodies, decoded up to a limit
 //	bytequeue   the byte-bounded queue between an upstream and a client
 //	timing      monotonic marks, and the Server-Timing that is made of them
 //	flight      single flight with a bounded wait

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,4 +196,22 @@ func TestSteps(t *testing.T) {
 	if got := names(false); got != names(true)+testStep+" " {
 		t.Errorf("steps %q, want those of -fast (%q) and the tests after them", got, names(true))
 	}
+}
+
+func TestStarFindings(t *testing.T) {
+	f := func(report, want string) {
+		t.Helper()
+		found, err := starFindings([]byte(report))
+		got := fmt.Sprint(found)
+		if err != nil {
+			got = err.Error()
+		}
+		if (want == "[]") != (got == "[]") || !strings.Contains(got, want) {
+			t.Errorf("report %s: got %s, want %s in it", report, got, want)
+		}
+	}
+	f(`{"success":true,"files":[{"filename":"a.star","formatted":true,"valid":true,"warnings":[]}]}`, "[]")
+	f(`{"success":false,"files":[{"filename":"a.star","formatted":false,"valid":true,"warnings":[]}]}`, "a.star:1: is not as buildifier has it")
+	f(`{"success":false,"files":[{"filename":"a.star","formatted":false,"valid":false,"warnings":[]}]}`, "a.star:1: does not parse")
+	f(``, `report ""`)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"go/format"
 	"io"
@@ -148,8 +149,40 @@ func (r *run) star() bool {
 	if len(files) == 0 {
 		return true
 	}
-	args := []string{"tool", "-modfile=" + toolsMod, "buildifier", "-mode=check", "-type=default", "-lint=off"}
-	return r.command("go", append(args, files...)...)
+	args := []string{"tool", "-modfile=" + toolsMod, "buildifier", "-mode=check", "-format=json", "-type=default", "-lint=off"}
+	var report bytes.Buffer
+	clean := r.output(&report, "go", append(args, files...)...)
+	found, err := starFindings(report.Bytes())
+	if err != nil {
+		fmt.Fprintf(r.stderr, "penstock-check: buildifier: %v\n", err)
+		return false
+	}
+	return r.report(found) && clean
+}
+
+// starFindings reads buildifier's report. What does not parse is not in its list
+// with a place; buildifier has told that on its standard error.
+func starFindings(report []byte) (found []finding, err error) {
+	var list struct {
+		Files []struct {
+			Filename  string `json:"filename"`
+			Formatted bool   `json:"formatted"`
+			Valid     bool   `json:"valid"`
+		} `json:"files"`
+	}
+	if err := json.Unmarshal(report, &list); err != nil {
+		return nil, fmt.Errorf("report %q: %w", report, err)
+	}
+	for _, f := range list.Files {
+		switch {
+		case !f.Valid:
+			found = append(found, finding{check: "star", file: f.Filename, message: "does not parse"})
+		case !f.Formatted:
+			found = append(found, finding{check: "star", file: f.Filename,
+				message: "is not as buildifier has it, want go tool -modfile=" + toolsMod + " buildifier -type=default " + f.Filename})
+		}
+	}
+	return found, nil
 }
 
 // schemas runs the tests of the schemas, which hold each example against its
@@ -186,9 +219,14 @@ func (r *run) hasCompiler() bool {
 // command runs a program at the top of the repository. Its output goes straight
 // through; its exit code is the finding.
 func (r *run) command(name string, args ...string) bool {
+	return r.output(r.stdout, name, args...)
+}
+
+// output is command with the standard output sent to w.
+func (r *run) output(w io.Writer, name string, args ...string) bool {
 	cmd := exec.CommandContext(r.ctx, name, args...)
 	cmd.Dir = r.dir
-	cmd.Stdout, cmd.Stderr = r.stdout, r.stderr
+	cmd.Stdout, cmd.Stderr = w, r.stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killAfter
 	err := cmd.Run()
