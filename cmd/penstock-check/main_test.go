@@ -154,7 +154,7 @@ func TestCommand(t *testing.T) {
 		{"no module", "-- a --\n", "", exitUsage, []string{"want to be run at the top"}, ""},
 		{"unknown step", clean, "-only nothing", exitUsage, []string{`-only "nothing": no such step or rule`}, ""},
 		{"argument", clean, "vet", exitUsage, []string{`got "vet", want flags alone`}, ""},
-		{"list", clean, "-list", exitClean, []string{"steps: gofmt style vet staticcheck star schemas test\n", "rules: top-level "}, ""},
+		{"list", clean, "-list", exitClean, []string{"steps: gofmt vet staticcheck style star schemas test\n", "rules: top-level "}, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

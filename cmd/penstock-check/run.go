@@ -26,13 +26,12 @@ const killAfter = 5 * time.Second
 
 // A run is one pass over the repository.
 type run struct {
-	ctx            context.Context
 	dir            string
 	stdout, stderr io.Writer
 	tree           *tree
 }
 
-func newRun(ctx context.Context, dir string, stdout, stderr io.Writer) (*run, error) {
+func newRun(dir string, stdout, stderr io.Writer) (*run, error) {
 	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !bytes.HasPrefix(mod, []byte("module "+modulePath+"\n")) {
 		return nil, fmt.Errorf("no go.mod of %s here, want to be run at the top of the repository", modulePath)
@@ -41,21 +40,21 @@ func newRun(ctx context.Context, dir string, stdout, stderr io.Writer) (*run, er
 	if err != nil {
 		return nil, err
 	}
-	return &run{ctx: ctx, dir: dir, stdout: stdout, stderr: stderr, tree: t}, nil
+	return &run{dir: dir, stdout: stdout, stderr: stderr, tree: t}, nil
 }
 
 // all runs steps to the last, whatever the first ones found, and gives the exit
 // code.
-func (r *run) all(chosen []step) int {
+func (r *run) all(ctx context.Context, chosen []step) int {
 	var unclean []string
 	for _, s := range chosen {
 		if s.name == testStep && len(unclean) > 0 {
 			fmt.Fprintf(r.stdout, "penstock-check: findings above in %s; the tests follow\n", strings.Join(unclean, ", "))
 		}
-		if !s.run(r) {
+		if !s.run(r, ctx) {
 			unclean = append(unclean, s.name)
 		}
-		if r.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return exitFindings
 		}
 	}
@@ -76,7 +75,7 @@ func (r *run) report(found []finding) bool {
 
 // gofmt compares each file with what gofmt makes of it. It needs no gofmt in the
 // path, and is of the same release as the compiler.
-func (r *run) gofmt() bool {
+func (r *run) gofmt(context.Context) bool {
 	found := slices.Clone(r.tree.broken)
 	for _, f := range r.tree.files {
 		want, err := format.Source(f.src)
@@ -119,17 +118,17 @@ func styleFindings(t *tree, chosen []rule) (found []finding) {
 	return excepted(t, found, ran)
 }
 
-func (r *run) vet() bool {
-	return r.command("go", "vet", "./...")
+func (r *run) vet(ctx context.Context) bool {
+	return r.command(ctx, "go", "vet", "./...")
 }
 
-func (r *run) staticcheck() bool {
-	return r.command("go", "tool", "-modfile="+toolsMod, "staticcheck", "./...")
+func (r *run) staticcheck(ctx context.Context) bool {
+	return r.command(ctx, "go", "tool", "-modfile="+toolsMod, "staticcheck", "./...")
 }
 
 // star holds policies to buildifier's format. Those below testdata are left as
 // they are: they may be wrong on purpose.
-func (r *run) star() bool {
+func (r *run) star(ctx context.Context) bool {
 	var files []string
 	err := fs.WalkDir(r.tree.fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -151,7 +150,7 @@ func (r *run) star() bool {
 	}
 	args := []string{"tool", "-modfile=" + toolsMod, "buildifier", "-mode=check", "-format=json", "-type=default", "-lint=off"}
 	var report bytes.Buffer
-	clean := r.output(&report, "go", append(args, files...)...)
+	clean := r.output(ctx, &report, "go", append(args, files...)...)
 	found, err := starFindings(report.Bytes())
 	if err != nil {
 		fmt.Fprintf(r.stderr, "penstock-check: buildifier: %v\n", err)
@@ -187,25 +186,25 @@ func starFindings(report []byte) (found []finding, err error) {
 
 // schemas runs the tests of the schemas, which hold each example against its
 // schema. They are run again with the rest; here they serve -fast.
-func (r *run) schemas() bool {
+func (r *run) schemas(ctx context.Context) bool {
 	if _, err := fs.Stat(r.tree.fsys, "schemas"); err != nil {
 		return true
 	}
-	return r.command("go", "test", "./schemas/...")
+	return r.command(ctx, "go", "test", "./schemas/...")
 }
 
 // test runs all tests, under the race detector where it can be built.
-func (r *run) test() bool {
-	if !r.hasCompiler() {
+func (r *run) test(ctx context.Context) bool {
+	if !r.hasCompiler(ctx) {
 		fmt.Fprintln(r.stdout, "penstock-check: no C compiler here, so no race detector")
-		return r.command("go", "test", "./...")
+		return r.command(ctx, "go", "test", "./...")
 	}
-	return r.command("go", "test", "-race", "./...")
+	return r.command(ctx, "go", "test", "-race", "./...")
 }
 
 // hasCompiler reports whether cgo works, without which there is no -race.
-func (r *run) hasCompiler() bool {
-	cmd := exec.CommandContext(r.ctx, "go", "env", "CGO_ENABLED", "CC")
+func (r *run) hasCompiler(ctx context.Context) bool {
+	cmd := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED", "CC")
 	cmd.Dir = r.dir
 	out, err := cmd.Output()
 	words := strings.Fields(string(out))
@@ -218,13 +217,13 @@ func (r *run) hasCompiler() bool {
 
 // command runs a program at the top of the repository. Its output goes straight
 // through; its exit code is the finding.
-func (r *run) command(name string, args ...string) bool {
-	return r.output(r.stdout, name, args...)
+func (r *run) command(ctx context.Context, name string, args ...string) bool {
+	return r.output(ctx, r.stdout, name, args...)
 }
 
 // output is command with the standard output sent to w.
-func (r *run) output(w io.Writer, name string, args ...string) bool {
-	cmd := exec.CommandContext(r.ctx, name, args...)
+func (r *run) output(ctx context.Context, w io.Writer, name string, args ...string) bool {
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = r.dir
 	cmd.Stdout, cmd.Stderr = w, r.stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

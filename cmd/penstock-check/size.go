@@ -88,9 +88,9 @@ func fileSizes(t *tree) (found []finding) {
 			found = append(found, finding{file: p.files[0].path, subject: p.dir,
 				message: fmt.Sprintf("package %s: has %d files beside its tests, want at most %d", p.name, n, packageFiles)})
 		}
-		if depth := depth(p.dir); depth > folderDepth {
+		if n := depth(p.dir); n > folderDepth {
 			found = append(found, finding{file: p.files[0].path, subject: p.dir,
-				message: fmt.Sprintf("%s: stands %d folders below the top level, want at most %d", p.dir, depth, folderDepth)})
+				message: fmt.Sprintf("%s: stands %d folders below the top level, want at most %d", p.dir, n, folderDepth)})
 		}
 	}
 	return found

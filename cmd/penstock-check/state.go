@@ -127,6 +127,21 @@ func lockedVars(t *tree, f *file, d *ast.GenDecl) (found []finding) {
 	return found
 }
 
+// storedContexts refuses contexts in structs. A context ends with a call, and a
+// struct outlives it.
+func storedContexts(t *tree) (found []finding) {
+	for _, f := range t.code() {
+		each(f.syntax, func(s *ast.StructType) {
+			for _, field := range s.Fields.List {
+				if from, name := f.member(field.Type); from == "context" && name == "Context" {
+					found = append(found, t.at(f, field, "field holds a context.Context, want it as the first parameter of what needs it"))
+				}
+			}
+		})
+	}
+	return found
+}
+
 // literalType is the type of T{} and &T{}.
 func literalType(e ast.Expr) ast.Expr {
 	if u, ok := e.(*ast.UnaryExpr); ok && u.Op == token.AND {

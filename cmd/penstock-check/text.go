@@ -2,6 +2,7 @@ package main
 
 import (
 	"go/ast"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -48,6 +49,27 @@ func errorWords(t *tree) (found []finding) {
 				found = append(found, t.at(f, lit, "text says %q, want the thing first, then the fact", emptyOpening))
 			}
 		})
+	}
+	return found
+}
+
+// unfinished are the marks of work that was left undone.
+var unfinished = regexp.MustCompile(`\b(TODO|FIXME|HACK)\b`)
+
+// leftWork refuses such marks in comments: what is to be done is an issue, where
+// somebody sees it.
+func leftWork(t *tree) (found []finding) {
+	for _, f := range t.files {
+		if f.generated {
+			continue
+		}
+		for _, group := range f.syntax.Comments {
+			for _, c := range group.List {
+				if mark := unfinished.FindString(c.Text); mark != "" {
+					found = append(found, t.at(f, c, "comment says %s, want the work done or an issue that says so", mark))
+				}
+			}
+		}
 	}
 	return found
 }
