@@ -1,0 +1,134 @@
+package openai
+
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// openCall is a call that waits for its result.
+type openCall struct{ id, name string }
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+func (e *encoding) calls(parts []piece) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	e.w.Name("tool_calls").Array()
+	for _, p := range parts {
+		if p.Call == nil {
+			return &sdk.Invalid{Path: p.path, Message: "want a tool call"}
+		}
+		if err := e.call(p.Call, p.path); err != nil {
+			return err
+		}
+	}
+	e.w.EndArray()
+	return nil
+}
+
+func (e *encoding) call(c *sdk.Call, path string) error {
+	name, err := e.toolName(c.Name, path+".name")
+	if err != nil {
+		return err
+	}
+	id := e.callID(c.ID)
+	if id == "" {
+		e.made++
+		id = "call_" + itoa(e.made)
+		if e.shortIDs {
+			id = nineLetters(sdk.T(id))
+		}
+	}
+	e.open = append(e.open, openCall{id, name})
+	e.w.Object()
+	e.w.Name("id").String(id)
+	if c.Custom {
+		e.w.Name("type").String("custom")
+		e.w.Name("custom").Object()
+		e.w.Name("name").String(name)
+		e.w.Name("input").Text(c.Input)
+		e.w.EndObject()
+		e.w.EndObject()
+		return nil
+	}
+	e.w.Name("type").String("function")
+	e.w.Name("function").Object()
+	e.w.Name("name").String(name)
+	e.w.Name("arguments")
+	if c.Arguments.Present() {
+		e.w.Text(c.Arguments.Text())
+	} else {
+		e.w.String("{}")
+	}
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
+}
+
+// result writes a tool message. It holds text only
+// (https://platform.openai.com/docs/api-reference/chat/create, tool message), so images and documents wait for the next
+// user message, which comes after all results of the turn.
+func (e *encoding) result(p piece) error {
+	r := p.Result
+	if r == nil {
+		return &sdk.Invalid{Path: p.path, Message: "want a tool result"}
+	}
+	var text []sdk.Text
+	add := func(t sdk.Text) {
+		if len(text) > 0 {
+			text = append(text, sdk.RawText([]byte(`\n`)))
+		}
+		text = append(text, t)
+	}
+	moved := false
+	for i := range r.Parts {
+		part := piece{&r.Parts[i], partPath(p.path, i)}
+		switch {
+		case part.Kind == sdk.PartText:
+			e.uncached(part)
+			add(part.Text)
+		case part.Kind == sdk.PartDocument && part.Media != nil && part.Media.Body.Present():
+			add(part.Media.Body)
+		case part.Kind == sdk.PartImage, part.Kind == sdk.PartDocument, part.Kind == sdk.PartAudio:
+			e.moved = append(e.moved, part)
+			moved = true
+		default:
+			e.plan.Lose(part.path, "a tool message has no part of type "+partType(part.Part))
+		}
+	}
+	if moved && len(text) == 0 {
+		add(sdk.T("The result follows in the next message."))
+	}
+	if r.Error {
+		e.plan.Drop(p.path+".is_error", "chat completions have no mark for a failed tool")
+	}
+	e.uncached(p)
+	e.w.Object()
+	e.w.Name("role").String("tool")
+	e.w.Name("tool_call_id").String(e.answered(r))
+	e.w.Name("content").Joined(text...)
+	e.w.EndObject()
+	return nil
+}
+
+// answered gives the id of the call that a result answers. A result without an id answers the first open call of its
+// tool, as Gemini has it.
+func (e *encoding) answered(r *sdk.Result) string {
+	id := e.callID(r.ID)
+	name := decoded(r.Name)
+	if short, ok := e.names[name]; ok {
+		name = short
+	}
+	for i, c := range e.open {
+		if id == c.id || id == "" && (name == "" || name == c.name) {
+			e.open = append(e.open[:i:i], e.open[i+1:]...)
+			return c.id
+		}
+	}
+	if id == "" {
+		return "call_unknown"
+	}
+	return id
+}

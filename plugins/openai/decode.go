@@ -1,0 +1,208 @@
+package openai
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Bounds of what a decoder remembers of one answer.
+const (
+	maxChoices = 128
+	maxCalls   = 1024
+)
+
+// NewDecoder makes the decoder of an answer, whole or streamed.
+func (p *provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{info: info} }
+
+// decoder reads chunks and whole bodies alike: a whole body is one chunk whose choices hold a message in place of a
+// delta.
+type decoder struct {
+	info    sdk.AnswerInfo
+	began   bool
+	over    bool // Done or Failed has been said
+	choices []*choice
+}
+
+// choice is one of the answers.
+type choice struct {
+	index    int
+	calls    []*call
+	finished bool   // the provider has said why it ended
+	native   string // its word for it
+	stop     string // the stop text that was met, where the service says so
+	refused  bool
+}
+
+// Decode reads one frame of a stream, or a whole body.
+func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
+	if d.over {
+		return nil
+	}
+	if f.Doc == nil {
+		return d.mark(bytes.TrimSpace(f.Text), out)
+	}
+	root := f.Doc.Root()
+	if failure := failed(root, f.Event); failure != nil {
+		d.fail(failure, out)
+		return nil
+	}
+	if err := d.chunk(root, out); err != nil {
+		return err
+	}
+	if !d.info.Stream {
+		d.finish(out)
+	}
+	return nil
+}
+
+// mark reads a frame that is no JSON: the end mark, or nothing.
+func (d *decoder) mark(text []byte, out *sdk.Events) error {
+	switch {
+	case string(text) == "[DONE]":
+		d.finish(out)
+	case len(text) > 0:
+		return fmt.Errorf("frame %.40q: want JSON or [DONE]", text)
+	}
+	return nil
+}
+
+// End takes the end of the body for the end of the answer where each choice has said why it ended: [DONE] is a habit,
+// and some services have it not.
+func (d *decoder) End(out *sdk.Events) error {
+	if d.over || len(d.choices) == 0 {
+		return nil
+	}
+	for _, c := range d.choices {
+		if !c.finished {
+			return nil
+		}
+	}
+	d.finish(out)
+	return nil
+}
+
+func (d *decoder) fail(f *sdk.Failure, out *sdk.Events) {
+	d.over = true
+	out.Add(sdk.Failed).Failure = *f
+}
+
+// chunk reads a chunk's choices and usage.
+func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
+	d.begin(root, out)
+	usage := root.Get("usage")
+	if usage.Null() {
+		usage = root.At("x_groq", "usage")
+	}
+	for item := range root.Get("choices").Items() {
+		c, err := d.choice(item)
+		if err != nil {
+			return err
+		}
+		message := item.Get("delta")
+		if whole := item.Get("message"); !whole.Null() {
+			message = whole
+			c.finished = true
+		}
+		if err := c.message(message, out); err != nil {
+			return err
+		}
+		if v := item.Get("logprobs").Value(); v.Present() {
+			e := out.Add(sdk.Logprobs)
+			e.Choice, e.Value = c.index, v
+		}
+		c.reason(item)
+		if usage.Null() {
+			usage = item.Get("usage") // Moonshot
+		}
+	}
+	if !usage.Null() {
+		out.Add(sdk.UsageSeen).Usage = readUsage(usage)
+	}
+	return nil
+}
+
+// begin tells the answer's id and model at the first chunk that has an id or a choice. Azure sends a chunk without
+// either before the answer.
+func (d *decoder) begin(root sdk.Node, out *sdk.Events) {
+	id := root.Get("id").Text()
+	if d.began || id.Empty() && root.Get("choices").Len() == 0 {
+		return
+	}
+	d.began = true
+	e := out.Add(sdk.Begin)
+	e.ID, e.Name = id, root.Get("model").Text()
+}
+
+// choice gives the state of the choice that an item is of.
+func (d *decoder) choice(item sdk.Node) (*choice, error) {
+	index := int(item.Get("index").Int())
+	for _, c := range d.choices {
+		if c.index == index {
+			return c, nil
+		}
+	}
+	if len(d.choices) == maxChoices || index < 0 {
+		return nil, fmt.Errorf("choice %d: want at most %d choices", index, maxChoices)
+	}
+	c := &choice{index: index}
+	d.choices = append(d.choices, c)
+	return c, nil
+}
+
+// reason remembers why a choice ended; it is told at the end, when no more of the choice can come.
+func (c *choice) reason(item sdk.Node) {
+	native := item.Get("finish_reason")
+	if native.Null() || c.native != "" {
+		return
+	}
+	c.finished, c.native = true, strings.Clone(native.Str())
+	c.stop = strings.Clone(item.Get("stop_reason").Str()) // vLLM: the stop text
+}
+
+// finish closes calls and choices and says that the answer is complete.
+func (d *decoder) finish(out *sdk.Events) {
+	if len(d.choices) == 0 {
+		d.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no choices"), out)
+		return
+	}
+	d.over = true
+	for _, c := range d.choices {
+		for i, call := range c.calls {
+			call.begin(c, i, out)
+			e := out.Add(sdk.ToolEnd)
+			e.Choice, e.Call = c.index, i
+		}
+		e := out.Add(sdk.Finish)
+		e.Choice, e.Reason, e.Native = c.index, c.why(), sdk.T(c.native)
+		if c.stop != "" {
+			e.Reason, e.Stop = sdk.ReasonStopText, sdk.T(c.stop)
+		}
+	}
+	out.Add(sdk.Done)
+}
+
+// why turns the provider's word into a reason. Words that nobody knows, and none, are a natural end.
+func (c *choice) why() sdk.Reason {
+	switch c.native {
+	case "length", "max_tokens":
+		return sdk.ReasonLength
+	case "model_length": // Mistral
+		return sdk.ReasonContext
+	case "content_filter", "sensitive": // Z.ai
+		return sdk.ReasonFilter
+	case "error", "network_error", "insufficient_system_resource", "abort": // OpenRouter, Z.ai, DeepSeek, vLLM
+		return sdk.ReasonFault
+	case "tool_calls", "function_call":
+		return sdk.ReasonTool
+	}
+	switch {
+	case len(c.calls) > 0:
+		return sdk.ReasonTool
+	case c.refused:
+		return sdk.ReasonRefusal
+	}
+	return sdk.ReasonStop
+}

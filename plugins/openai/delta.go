@@ -1,0 +1,197 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// message reads a delta or a whole message.
+func (c *choice) message(m sdk.Node, out *sdk.Events) error {
+	c.reasoning(m, out)
+	c.content(m.Get("content"), out)
+	if t := m.Get("refusal").Text(); !t.Empty() {
+		c.refusal(t, out)
+	}
+	n := -1
+	for item := range m.Get("tool_calls").Items() {
+		if n++; item.Kind() == 0 {
+			continue
+		}
+		if err := c.call(item, out); err != nil {
+			return err
+		}
+	}
+	if old := m.Get("function_call"); old.Len() > 0 {
+		if err := c.oldCall(old, out); err != nil {
+			return err
+		}
+	}
+	for item := range m.Get("annotations").Items() {
+		e := out.Add(sdk.Citation)
+		e.Choice, e.Value = c.index, item.Value()
+	}
+	if v := m.Get("audio").Value(); v.Present() {
+		e := out.Add(sdk.Foreign)
+		e.Choice, e.Type, e.Value = c.index, "audio", v
+	}
+	return nil
+}
+
+func (c *choice) refusal(t sdk.Text, out *sdk.Events) {
+	c.refused = true
+	e := out.Add(sdk.RefusalDelta)
+	e.Choice, e.Text = c.index, t
+}
+
+// content reads content as a string or, of Mistral, as a list of parts.
+func (c *choice) content(n sdk.Node, out *sdk.Events) {
+	out.Text(c.index, n.Text())
+	for item := range n.Items() {
+		switch kind := item.Get("type").Str(); kind {
+		case "text", "output_text":
+			out.Text(c.index, item.Get("text").Text())
+		case "thinking":
+			c.thinking(item.Get("thinking"), out)
+		case "refusal":
+			if t := item.Get("refusal").Text(); !t.Empty() {
+				c.refusal(t, out)
+			}
+		default:
+			e := out.Add(sdk.Foreign)
+			e.Choice, e.Type, e.Value = c.index, strings.Clone(kind), item.Value()
+		}
+	}
+}
+
+func (c *choice) thinking(n sdk.Node, out *sdk.Events) {
+	out.Thinking(c.index, n.Text())
+	for item := range n.Items() {
+		out.Thinking(c.index, item.Get("text").Text())
+	}
+}
+
+// reasoning reads what services other than OpenAI say of the model's reasoning. OpenRouter says the same text twice, in
+// reasoning and in reasoning_details; the details add signatures and sealed reasoning.
+func (c *choice) reasoning(m sdk.Node, out *sdk.Events) {
+	text := m.Get("reasoning_content").Text()
+	if text.Empty() {
+		text = m.Get("reasoning").Text()
+	}
+	out.Thinking(c.index, text)
+	for item := range m.Get("reasoning_details").Items() {
+		if text.Empty() {
+			out.Thinking(c.index, item.Get("text").Text())
+			out.Thinking(c.index, item.Get("summary").Text())
+		}
+		if t := item.Get("signature").Text(); !t.Empty() {
+			e := out.Add(sdk.Signature)
+			e.Choice, e.Text = c.index, t
+		}
+		if t := item.Get("data").Text(); !t.Empty() {
+			e := out.Add(sdk.Redacted)
+			e.Choice, e.Text = c.index, t
+		}
+	}
+}
+
+// call is a tool call in the making.
+type call struct {
+	index  int64 // -1: the service gave none
+	id     string
+	name   string
+	custom bool
+	begun  bool
+}
+
+// call reads a piece of a tool call.
+func (c *choice) call(item sdk.Node, out *sdk.Events) error {
+	f, input := item.Get("function"), "arguments"
+	custom := item.Get("type").Is("custom") || f.Null() && !item.Get("custom").Null()
+	if custom {
+		f, input = item.Get("custom"), "input"
+	}
+	id, name := item.Get("id").Str(), f.Get("name").Str()
+	n, err := c.find(item.Get("index"), id, name)
+	if err != nil {
+		return err
+	}
+	k := c.calls[n]
+	k.custom = k.custom || custom
+	c.piece(n, name, f.Get(input), out)
+	return nil
+}
+
+// find gives the call that a piece belongs to. An id that is new makes a new call, whatever its index: some services
+// number every call 0. A piece without an id goes on with the last call of its index; without an index, with the last
+// call there is, unless it names a tool.
+func (c *choice) find(index sdk.Node, id, name string) (int, error) {
+	key := int64(-1)
+	if !index.Null() {
+		key = index.Int()
+	}
+	for i := len(c.calls) - 1; i >= 0; i-- {
+		k := c.calls[i]
+		switch {
+		case id != "" && k.id == id:
+			return i, nil
+		case id != "" && (k.id != "" || k.index != key || key < 0):
+		case id != "": // the id comes after the first piece
+			if !k.begun {
+				k.id = strings.Clone(id)
+			}
+			return i, nil
+		case key >= 0 && k.index == key, key < 0 && name == "":
+			return i, nil
+		}
+	}
+	if len(c.calls) == maxCalls {
+		return 0, fmt.Errorf("tool call: want at most %d calls in an answer", maxCalls)
+	}
+	c.calls = append(c.calls, &call{index: key, id: strings.Clone(id)})
+	return len(c.calls) - 1, nil
+}
+
+// piece tells a call's name and a piece of its input. The name is waited for: a call is begun when it is known or when
+// input comes.
+func (c *choice) piece(n int, name string, input sdk.Node, out *sdk.Events) {
+	k := c.calls[n]
+	if k.name == "" {
+		k.name = strings.Clone(name)
+	}
+	text := input.Text()
+	if !input.Null() && !text.Present() {
+		text = input.Value().Text() // an object in place of its text
+	}
+	if k.name != "" || !text.Empty() {
+		k.begin(c, n, out)
+	}
+	if !text.Empty() {
+		e := out.Add(sdk.ToolInput)
+		e.Choice, e.Call, e.Text = c.index, n, text
+	}
+}
+
+// begin tells that the call begins, once.
+func (k *call) begin(c *choice, n int, out *sdk.Events) {
+	if k.begun {
+		return
+	}
+	k.begun = true
+	e := out.Add(sdk.ToolBegin)
+	e.Choice, e.Call, e.Custom = c.index, n, k.custom
+	e.Name = sdk.T(k.name)
+	if k.id != "" {
+		e.ID = sdk.T(k.id)
+	}
+}
+
+// oldCall reads function_call, the form before tool calls: one call, without an id.
+func (c *choice) oldCall(f sdk.Node, out *sdk.Events) error {
+	if len(c.calls) == 0 {
+		c.calls = append(c.calls, &call{index: -1})
+	}
+	c.piece(0, f.Get("name").Str(), f.Get("arguments"), out)
+	return nil
+}

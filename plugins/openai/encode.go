@@ -1,0 +1,247 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// maxStops is how many stop texts a request may have
+// (https://platform.openai.com/docs/api-reference/chat/create, stop).
+const maxStops = 4
+
+// maxUser is the longest end-user id that OpenAI takes.
+const maxUser = 64
+
+// encoding is the work on one request.
+type encoding struct {
+	*sdk.Request
+	service
+	plan  *sdk.Plan
+	w     *sdk.Writer
+	names map[string]string // tool names that had to change
+	open  []openCall        // calls of the last assistant turn that no result has answered yet
+	made  int               // ids made for calls that came without
+	moved []piece           // media of tool results, waiting for a user message
+}
+
+// Encode writes the request as a chat completion.
+func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
+	if r.Native != "" && r.Native != "openai-chat" {
+		return &sdk.Inexpressible{What: "a request of dialect " + r.Dialect + " in dialect " + r.Native}
+	}
+	e := &encoding{Request: r, service: p.service(r.Provider), plan: plan, w: &plan.Body}
+	e.w.Object()
+	e.w.Name("model").String(r.Model)
+	if err := e.messages(); err != nil {
+		return err
+	}
+	if err := e.tools(); err != nil {
+		return err
+	}
+	e.limits()
+	if err := e.sampling(); err != nil {
+		return err
+	}
+	e.format()
+	e.reasoning()
+	e.identity()
+	e.unknown()
+	if r.Stream {
+		e.w.Name("stream").Bool(true)
+		if !e.strict {
+			e.w.Name("stream_options").Object()
+			e.w.Name("include_usage").Bool(true)
+			e.w.EndObject()
+		}
+	}
+	e.w.EndObject()
+	return nil
+}
+
+func (e *encoding) limits() {
+	if e.MaxOutput > 0 {
+		name := e.limit
+		if name == "" {
+			name = "max_completion_tokens"
+		}
+		e.w.Name(name).Int(int64(e.MaxOutput))
+	}
+	if e.N > 0 {
+		e.w.Name("n").Int(int64(e.N))
+	}
+	stops := e.Stop
+	if len(stops) > maxStops {
+		e.plan.Lose(e.member("stop"), "at most 4 stop texts")
+		stops = stops[:maxStops]
+	}
+	if len(stops) > 0 {
+		e.w.Name("stop").Array()
+		for _, s := range stops {
+			e.w.Text(s)
+		}
+		e.w.EndArray()
+	}
+}
+
+func (e *encoding) sampling() error {
+	e.w.ValueMember("temperature", e.Temperature)
+	e.w.ValueMember("top_p", e.TopP)
+	if e.topK {
+		e.w.ValueMember("top_k", e.TopK)
+	} else if e.TopK.Present() {
+		e.plan.Drop(e.member("top_k"), "chat completions have no top_k")
+	}
+	e.w.ValueMember("frequency_penalty", e.FrequencyPenalty)
+	e.w.ValueMember("presence_penalty", e.PresencePenalty)
+	seed := e.seed
+	if seed == "" {
+		seed = "seed"
+	}
+	e.w.ValueMember(seed, e.Seed)
+	switch {
+	case !e.strict:
+		e.w.ValueMember("logprobs", e.Logprobs)
+		e.w.ValueMember("top_logprobs", e.TopLogprobs)
+		e.w.ValueMember("logit_bias", e.LogitBias)
+	case string(e.Logprobs.Raw()) == "true":
+		return &sdk.Inexpressible{What: "log probabilities", Path: "logprobs"}
+	case e.LogitBias.Present():
+		e.plan.Lose("logit_bias", "the service has no logit_bias")
+	}
+	return nil
+}
+
+func (e *encoding) format() {
+	f := &e.Format
+	switch f.Kind {
+	case sdk.FormatJSON:
+		e.w.Name("response_format").Object()
+		e.w.Name("type").String("json_object")
+		e.w.EndObject()
+	case sdk.FormatSchema:
+		e.w.Name("response_format").Object()
+		e.w.Name("type").String("json_schema")
+		e.w.Name("json_schema").Object()
+		if f.Name.Empty() {
+			e.w.Name("name").String("response") // the name is required
+		} else {
+			e.w.Name("name").Text(f.Name)
+		}
+		e.w.TextMember("description", f.Description)
+		e.w.ValueMember("schema", f.Schema)
+		e.w.ValueMember("strict", f.Strict)
+		e.w.EndObject()
+		e.w.EndObject()
+	}
+}
+
+// identity writes who asks and how the service is to treat the request.
+func (e *encoding) identity() {
+	switch {
+	case e.User.Empty():
+	case e.strict:
+		e.plan.Drop("user", "the service has no user")
+	case e.User.Len() > maxUser:
+		e.w.Name("user").String(fingerprint(e.User))
+	default:
+		e.w.Name("user").Text(e.User)
+	}
+	if tier := e.tier(); tier != "" {
+		e.w.Name("service_tier").String(tier)
+	}
+	switch {
+	case e.compatible || !strings.HasPrefix(e.Dialect, "openai-"):
+		if e.Metadata.Present() {
+			e.plan.Drop("metadata", "the service has no metadata")
+		}
+	default:
+		e.w.ValueMember("metadata", e.Metadata)
+	}
+	if !e.CacheKey.Empty() {
+		if e.compatible {
+			e.plan.Drop("prompt_cache_key", "the service has no prompt_cache_key")
+		} else {
+			e.w.Name("prompt_cache_key").Text(e.CacheKey)
+		}
+	}
+	if e.Cache.Present() && !e.cache {
+		e.plan.Drop("cache_control", "the service caches prompts by itself")
+	}
+}
+
+// tier gives the service tier in OpenAI's words; "" where there is nothing to ask for.
+func (e *encoding) tier() string {
+	tier, _ := e.ServiceTier.Decoded()
+	if tier == "" {
+		return ""
+	}
+	if e.compatible {
+		e.plan.Drop("service_tier", "the service has no tiers of OpenAI's names")
+		return ""
+	}
+	switch tier {
+	case "standard_only", "standard":
+		return "default"
+	case "auto", "default", "flex", "scale", "priority":
+		return tier
+	}
+	e.plan.Drop("service_tier", "no such tier")
+	return ""
+}
+
+// alike are members that Responses and chat completions have under one name.
+func alike(name string) bool {
+	switch name {
+	case "prompt_cache_retention", "safety_identifier", "store", "verbosity":
+		return true
+	}
+	return false
+}
+
+// harmless are members of other dialects that change how the provider works, not what is asked.
+func harmless(path string) bool {
+	switch path {
+	case "context_management", "betas", "inference_geo", "include", "store", "truncation", "prompt_cache_retention",
+		"safety_identifier", "verbosity", "background", "stream_options", "diagnostics":
+		return true
+	}
+	return strings.HasPrefix(path, "messages[") || strings.HasPrefix(path, "input[") || strings.HasPrefix(path, "contents[") ||
+		strings.HasPrefix(path, "tools[") || strings.HasPrefix(path, "system[") || strings.HasPrefix(path, "stream_options.")
+}
+
+func (e *encoding) unknown() {
+	for _, m := range e.Unknown {
+		switch {
+		case !e.compatible && strings.HasPrefix(e.Dialect, "openai-") && alike(m.Path):
+			e.w.ValueMember(m.Path, m.Value)
+		case harmless(m.Path):
+			e.plan.Drop(m.Path, "chat completions have no such member")
+		default:
+			e.plan.Lose(m.Path, "chat completions have no such member")
+		}
+	}
+}
+
+// member gives the client's own name of a member, for notes.
+func (e *encoding) member(name string) string {
+	switch e.Dialect {
+	case "anthropic":
+		switch name {
+		case "stop":
+			return "stop_sequences"
+		case "reasoning":
+			return "thinking"
+		}
+	case "gemini":
+		switch name {
+		case "stop":
+			return "generationConfig.stopSequences"
+		case "top_k":
+			return "generationConfig.topK"
+		case "reasoning":
+			return "generationConfig.thinkingConfig"
+		}
+	}
+	return name
+}

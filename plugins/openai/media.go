@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// media writes an image, a sound or a document. A remote image stays a URL: the provider fetches it, the gateway never
+// does.
+func (e *encoding) media(p piece) error {
+	m := p.Media
+	if m == nil {
+		return &sdk.Invalid{Path: p.path, Message: "want content"}
+	}
+	switch p.Kind {
+	case sdk.PartImage:
+		return e.image(m, p.path)
+	case sdk.PartAudio:
+		return e.audio(m, p.path)
+	}
+	return e.document(m, p.path)
+}
+
+func (e *encoding) image(m *sdk.Media, path string) error {
+	var url []sdk.Text
+	switch {
+	case m.URL.Present():
+		url = []sdk.Text{m.URL}
+	case m.Data.Present():
+		url = []sdk.Text{sdk.T("data:" + imageType(m) + ";base64,"), m.Data}
+	default:
+		return &sdk.Inexpressible{What: "an image by file id", Path: path}
+	}
+	e.w.Object()
+	e.w.Name("type").String("image_url")
+	e.w.Name("image_url").Object()
+	e.w.Name("url").Joined(url...)
+	e.w.StringMember("detail", m.Detail)
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
+}
+
+// imageType is the media type, read off the first bytes where the client did not say.
+func imageType(m *sdk.Media) string {
+	switch {
+	case m.MIME != "":
+		return m.MIME
+	case m.Data.HasPrefix("/9j/"):
+		return "image/jpeg"
+	case m.Data.HasPrefix("R0lGOD"):
+		return "image/gif"
+	case m.Data.HasPrefix("UklGR"):
+		return "image/webp"
+	}
+	return "image/png"
+}
+
+func (e *encoding) audio(m *sdk.Media, path string) error {
+	format := ""
+	switch m.MIME {
+	case "audio/wav", "audio/x-wav", "audio/wave":
+		format = "wav"
+	case "audio/mp3", "audio/mpeg":
+		format = "mp3"
+	}
+	if format == "" || !m.Data.Present() {
+		return &sdk.Inexpressible{What: "audio that is not inline wav or mp3", Path: path}
+	}
+	e.w.Object()
+	e.w.Name("type").String("input_audio")
+	e.w.Name("input_audio").Object()
+	e.w.Name("data").Text(m.Data)
+	e.w.Name("format").String(format)
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
+}
+
+func (e *encoding) document(m *sdk.Media, path string) error {
+	switch {
+	case m.Body.Present():
+		e.documentText(m, m.Body)
+		return nil
+	case len(m.Parts) > 0:
+		for i := range m.Parts {
+			if err := e.part(piece{&m.Parts[i], partPath(path+".source", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case m.FileID.Present() && e.Dialect != "anthropic" && e.Dialect != "gemini":
+		e.file(func() { e.w.Name("file_id").Text(m.FileID) })
+		return nil
+	case m.Data.Present():
+		mime := m.MIME
+		if mime == "" {
+			mime = "application/pdf"
+		}
+		e.file(func() {
+			e.w.Name("filename").Text(fileName(m))
+			e.w.Name("file_data").Joined(sdk.T("data:"+mime+";base64,"), m.Data)
+		})
+		return nil
+	case m.URL.Present():
+		return &sdk.Inexpressible{What: "a document by URL", Path: path}
+	}
+	return &sdk.Inexpressible{What: "a document by another provider's file id", Path: path}
+}
+
+func (e *encoding) file(members func()) {
+	e.w.Object()
+	e.w.Name("type").String("file")
+	e.w.Name("file").Object()
+	members()
+	e.w.EndObject()
+	e.w.EndObject()
+}
+
+// fileName is required beside file_data.
+func fileName(m *sdk.Media) sdk.Text {
+	switch {
+	case !m.Name.Empty():
+		return m.Name
+	case !m.Title.Empty():
+		return m.Title
+	}
+	return sdk.T("document.pdf")
+}
+
+// documentText writes a plain text document as a text, under its title.
+func (e *encoding) documentText(m *sdk.Media, body sdk.Text) {
+	e.w.Object()
+	e.w.Name("type").String("text")
+	if m.Title.Empty() {
+		e.w.Name("text").Text(body)
+	} else {
+		e.w.Name("text").Joined(m.Title, sdk.RawText([]byte(break2)), body)
+	}
+	e.w.EndObject()
+}
