@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+func chat(splices ...sdk.Splice) *sdk.Manifest {
+	return &sdk.Manifest{Name: "p", Dialects: []sdk.Dialect{
+		{Name: "openai-chat", Path: "/chat/completions", Splice: splices},
+		{Name: "own", Path: "/models/{model}:run", StreamPath: "/models/{model}:stream?alt=sse"},
+	}}
+}
+
+func provider(t *testing.T, base string, m *sdk.Manifest) *Provider {
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Provider{ID: "p", Plugin: "p", Base: u, Manifest: m}
+}
+
+func TestWays(t *testing.T) {
+	d := &Deployment{Provider: provider(t, "http://h/v1/", chat()), Model: "a/b c", MaxOutput: Unlimited}
+	if err := d.Prepare([]string{"openai-chat", "anthropic"}); err != nil {
+		t.Fatal(err)
+	}
+	for client, want := range map[string]Way{
+		"openai-chat": {Pass: true, Target: "/v1/chat/completions", StreamTarget: "/v1/chat/completions"},
+		"anthropic":   {Pass: false, Target: "/v1/chat/completions", StreamTarget: "/v1/chat/completions"},
+	} {
+		w := d.Way(client)
+		if w == nil || w.Pass != want.Pass || w.Target != want.Target || w.StreamTarget != want.StreamTarget {
+			t.Errorf("%s: %+v, want %+v", client, w, want)
+		}
+	}
+	d.Native = "own"
+	if err := d.Prepare([]string{"openai-chat"}); err != nil {
+		t.Fatal(err)
+	}
+	if w := d.Way("openai-chat"); w.Pass || w.Target != "/v1/models/a/b%20c:run" || w.StreamTarget != "/v1/models/a/b%20c:stream?alt=sse" {
+		t.Errorf("own dialect: %+v", w)
+	}
+	d.Native = "gemini"
+	if err := d.Prepare([]string{"openai-chat"}); err == nil || !strings.Contains(err.Error(), `"gemini"`) {
+		t.Errorf("a dialect that the plugin lacks: error %v", err)
+	}
+}
+
+func TestSplice(t *testing.T) {
+	rule := func(op, at, value, when string) sdk.Splice {
+		return sdk.Splice{Op: op, At: at, Value: json.RawMessage(value), When: when}
+	}
+	usage := rule("set", "/stream_options/include_usage", "true", "stream")
+	usage.Hides = "usage"
+	model := rule("replace", "/model", `"{model}"`, "")
+	f := func(body, want string, stream, hides bool, splices ...sdk.Splice) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", chat(splices...)), Model: "up", MaxOutput: Unlimited}
+		if err := d.Prepare([]string{"openai-chat"}); err != nil {
+			t.Fatal(err)
+		}
+		var doc jsonspan.Doc
+		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		edits, hide := Splice(nil, &doc, d.Way("openai-chat").Rules, stream)
+		segs, _ := jsonspan.Splice(nil, doc.Body, edits)
+		var got strings.Builder
+		for _, s := range segs {
+			got.Write(s)
+		}
+		if got.String() != want || hide != hides {
+			t.Errorf("%s: %s hiding %v, want %s hiding %v", body, got.String(), hide, want, hides)
+		}
+		if err := jsonspan.Valid([]byte(got.String()), jsonspan.Limits{}); err != nil {
+			t.Errorf("%s: the result is no JSON: %v", body, err)
+		}
+	}
+	f(`{"model" : "m", "x":1}`, `{"model" : "up", "x":1}`, false, false, model)
+	f(`{"model":"up"}`, `{"model":"up"}`, false, false, model)
+	f(`{"a":1}`, `{"a":1}`, false, false, model)
+	f(`{"model":"m"}`, `{"model":"up","stream_options":{"include_usage":true}}`, true, true, model, usage)
+	f(`{"model":"m"}`, `{"model":"up"}`, false, false, model, usage)
+	f(`{"stream_options":{}}`, `{"stream_options":{"include_usage":true}}`, true, true, usage)
+	f(`{"stream_options":{"include_usage":false,"z":1}}`, `{"stream_options":{"include_usage":true,"z":1}}`, true, true, usage)
+	f(`{"stream_options":{"include_usage":true}}`, `{"stream_options":{"include_usage":true}}`, true, false, usage)
+	f(`{"stream_options":null}`, `{"stream_options":{"include_usage":true}}`, true, true, usage)
+	f(`{"a":1,"seed":3,"b":2}`, `{"a":1,"b":2}`, false, false, rule("delete", "/seed", "", ""))
+	f(`{"seed":3,"model":"m"}`, `{"model":"up"}`, false, false, rule("delete", "/seed", "", ""), model)
+	f(`{}`, `{"max_tokens":4096}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
+	f(`{"max_tokens":0}`, `{"max_tokens":0}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
+}
+
+func TestSpliceRulesThatAreNone(t *testing.T) {
+	for _, s := range []sdk.Splice{
+		{Op: "replace", At: "model", Value: json.RawMessage("1")},
+		{Op: "replace", At: "/a/b/c", Value: json.RawMessage("1")},
+		{Op: "change", At: "/a", Value: json.RawMessage("1")},
+		{Op: "set", At: "/a", Value: json.RawMessage("{")},
+		{Op: "set", At: "/a"},
+	} {
+		d := &Deployment{Provider: provider(t, "http://h", chat(s))}
+		if err := d.Prepare([]string{"openai-chat"}); err == nil {
+			t.Errorf("rule %+v was taken", s)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	c := New([]*Model{{Name: "gpt-4.1"}, {Name: "gpt-4.1-mini"}, {Name: "claude"}})
+	if got := c.Nearest("gtp-4.1", 1); len(got) != 1 || got[0] != "gpt-4.1" {
+		t.Errorf("nearest to gtp-4.1: %v", got)
+	}
+	if got := c.Nearest("zzzzzzzz", 3); len(got) != 0 {
+		t.Errorf("nearest to zzzzzzzz: %v, want none", got)
+	}
+}

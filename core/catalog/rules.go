@@ -1,0 +1,145 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Rule is a splice rule of a manifest with its slots filled for one deployment.
+type Rule struct {
+	op            op
+	outer, inner  string // member names; inner "" for a top-level member
+	value         []byte
+	stream, whole bool // when it applies
+	HidesUsage    bool
+}
+
+type op uint8
+
+const (
+	replace op = iota // where the member stands
+	set               // replace or insert
+	insert            // where the member is absent
+	remove
+)
+
+// rules compiles the manifest's rules, and the members that the service refuses.
+func (d *Deployment) rules(splices []sdk.Splice) ([]Rule, error) {
+	var rules []Rule
+	for _, s := range splices {
+		r, err := d.rule(s)
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: splice %s: %w", d.Provider.Plugin, s.At, err)
+		}
+		rules = append(rules, r)
+	}
+	for _, at := range d.Provider.Drop {
+		r, err := d.rule(sdk.Splice{Op: "delete", At: at})
+		if err != nil {
+			return nil, fmt.Errorf("provider %s: drop %s: %w", d.Provider.ID, at, err)
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
+	names := strings.Split(strings.TrimPrefix(s.At, "/"), "/")
+	r := Rule{outer: names[0], HidesUsage: s.Hides == "usage", stream: s.When != "whole", whole: s.When != "stream"}
+	switch {
+	case names[0] == "" || len(names) > 2 || !strings.HasPrefix(s.At, "/"):
+		return r, fmt.Errorf("path %q: want /name or /name/name", s.At)
+	case len(names) == 2:
+		r.inner = names[1]
+	}
+	switch s.Op {
+	case "replace":
+		r.op = replace
+	case "set":
+		r.op = set
+	case "insert":
+		r.op = insert
+	case "delete":
+		r.op = remove
+	default:
+		return r, fmt.Errorf("operation %q: want replace, set, insert or delete", s.Op)
+	}
+	r.value = d.fill(s.Value)
+	if r.op != remove && jsonspan.Valid(r.value, jsonspan.Limits{}) != nil {
+		return r, fmt.Errorf("value %q: want JSON", r.value)
+	}
+	return r, nil
+}
+
+// fill fills a value that is a slot.
+func (d *Deployment) fill(v []byte) []byte {
+	switch v = bytes.TrimSpace(v); string(v) {
+	case `"{model}"`:
+		return jsonspan.AppendQuote(nil, d.Model)
+	case `"{max_output}"`:
+		return strconv.AppendInt(nil, int64(d.OutputDefault()), 10)
+	}
+	return bytes.Clone(v)
+}
+
+// OutputDefault is the output limit to ask for where the provider demands one and the client gave none (DECISIONS 24).
+func (d *Deployment) OutputDefault() int {
+	if d.MaxOutput < Unlimited {
+		return d.MaxOutput
+	}
+	return 4096
+}
+
+// Splice gives the edits that the rules ask for, and whether an answer must have usage cut from it.
+func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, stream bool) (edits []jsonspan.Edit, hideUsage bool) {
+	for i := range rules {
+		r := &rules[i]
+		if stream && !r.stream || !stream && !r.whole {
+			continue
+		}
+		var done bool
+		if dst, done = r.apply(dst, doc); done && r.HidesUsage {
+			hideUsage = true
+		}
+	}
+	return dst, hideUsage
+}
+
+// apply appends the rule's edit where there is one to make.
+func (r *Rule) apply(dst []jsonspan.Edit, doc *jsonspan.Doc) ([]jsonspan.Edit, bool) {
+	parent, name := 0, r.outer
+	if r.inner != "" {
+		obj, ok := doc.Member(0, r.outer)
+		switch {
+		case ok && doc.Kind(obj) == jsonspan.Object:
+			parent, name = obj, r.inner
+		case r.op == set || r.op == insert:
+			whole := append(append(append([]byte{'{'}, jsonspan.AppendQuote(nil, r.inner)...), ':'), r.value...)
+			whole = append(whole, '}')
+			if ok {
+				return append(dst, doc.Replace(obj, whole)), true
+			}
+			return append(dst, doc.Insert(0, r.outer, whole)), true
+		default:
+			return dst, false
+		}
+	}
+	val, ok := doc.Member(parent, name)
+	switch {
+	case ok && r.op == remove:
+		return append(dst, doc.Delete(parent, val-1)), true
+	case ok && (r.op == replace || r.op == set):
+		if bytes.Equal(doc.Raw(val), r.value) {
+			return dst, false
+		}
+		return append(dst, doc.Replace(val, r.value)), true
+	case !ok && (r.op == set || r.op == insert):
+		return append(dst, doc.Insert(parent, name, r.value)), true
+	}
+	return dst, false
+}

@@ -1,0 +1,203 @@
+// Package fault tells what an upstream's refusal means: which kind of failure a status and an error body stand for, what
+// they say to a person, and how long they ask to wait.
+//
+// What follows from a kind (another candidate, a wait, giving up) is core/relay's table of outcomes.
+package fault
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Classifier tells what an upstream's refusal means: by the plugin's table of known errors first, by the status after
+// that. It is made once for a provider and is safe for concurrent use.
+type Classifier struct{ known []known }
+
+type known struct {
+	sdk.KnownError
+	kind sdk.Kind
+	at   []string
+	has  string
+}
+
+// NewClassifier compiles a manifest's table; an unknown kind is an error of the manifest, reported by name.
+func NewClassifier(table []sdk.KnownError) (*Classifier, error) {
+	c := new(Classifier)
+	for _, e := range table {
+		kind, ok := sdk.ParseKind(e.Kind)
+		if !ok {
+			return nil, &sdk.Invalid{Path: "errors", Message: "kind \"" + e.Kind + "\": want a kind of the sdk"}
+		}
+		k := known{KnownError: e, kind: kind, has: strings.ToLower(e.Has)}
+		if e.At != "" {
+			k.at = strings.Split(strings.TrimPrefix(e.At, "/"), "/")
+		}
+		c.known = append(c.known, k)
+	}
+	return c, nil
+}
+
+// Classify reads an error body. now is for dates in Retry-After; get reads a header of the answer.
+func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, now time.Time) *sdk.Failure {
+	f := &sdk.Failure{Kind: byStatus(status), Status: status}
+	var doc jsonspan.Doc
+	parsed := doc.Parse(body, jsonspan.Limits{AllowDuplicates: true}) == nil
+	if parsed {
+		describe(f, &doc)
+	}
+	if kind := c.match(status, &doc, parsed, body); kind != sdk.KindNone {
+		f.Kind = kind
+	}
+	if f.Message == "" {
+		f.Message = "the provider answered " + StatusText(status)
+	}
+	f.RetryAfter = RetryAfter(get, now)
+	if f.RetryAfter == 0 && parsed {
+		f.RetryAfter = retryDelay(&doc)
+	}
+	return f
+}
+
+// match looks the body up in the known errors.
+func (c *Classifier) match(status int, doc *jsonspan.Doc, parsed bool, body []byte) sdk.Kind {
+	if c == nil {
+		return sdk.KindNone
+	}
+	var lower string
+	for i := range c.known {
+		k := &c.known[i]
+		if k.Status != 0 && k.Status != status {
+			continue
+		}
+		text := ""
+		switch {
+		case k.at == nil:
+			if lower == "" {
+				lower = strings.ToLower(string(body))
+			}
+			text = lower
+		case !parsed:
+			continue
+		default:
+			v, ok := doc.Find(0, k.at...)
+			if !ok {
+				continue
+			}
+			if text = doc.Text(v); text == "" {
+				text = string(doc.Raw(v))
+			}
+		}
+		switch {
+		case k.Equals != "" && text == k.Equals, k.Equals == "" && k.has != "" && strings.Contains(strings.ToLower(text), k.has),
+			k.Equals == "" && k.has == "":
+			return k.kind
+		}
+	}
+	return sdk.KindNone
+}
+
+// byStatus is what a status alone says.
+func byStatus(status int) sdk.Kind {
+	switch status {
+	case 401, 403:
+		return sdk.UpstreamAuth
+	case 402:
+		return sdk.UpstreamMoney
+	case 404:
+		return sdk.UpstreamModel
+	case 408, 504, 524:
+		return sdk.Timeout
+	case 413:
+		return sdk.ContextTooLong
+	case 429:
+		return sdk.UpstreamRate
+	case 503, 529:
+		return sdk.Overloaded
+	}
+	if status >= 400 && status < 500 {
+		return sdk.BadRequest
+	}
+	return sdk.UpstreamError
+}
+
+// describe reads message, type, code and member from the error envelopes that are met in the field: OpenAI's and
+// Anthropic's object, a bare string, FastAPI's detail, a list of errors, an envelope inside a list (Gemini).
+func describe(f *sdk.Failure, doc *jsonspan.Doc) {
+	at := 0
+	if doc.Kind(at) == jsonspan.Array {
+		for first := range doc.Items(at) {
+			at = first
+			break
+		}
+	}
+	if e, ok := doc.Member(at, "error"); ok {
+		if doc.Kind(e) == jsonspan.String {
+			f.Message = doc.Text(e)
+			if m, ok := doc.Member(at, "message"); ok && doc.Kind(m) == jsonspan.String {
+				f.Message = doc.Text(m)
+			}
+			return
+		}
+		at = e
+	} else if e, ok := doc.Member(at, "errors"); ok && doc.Kind(e) == jsonspan.Array {
+		for first := range doc.Items(e) {
+			at = first
+			break
+		}
+	}
+	f.Message = firstText(doc, at, "message", "detail", "msg", "error_description")
+	f.Type, f.Code, f.Param = firstText(doc, at, "type"), firstText(doc, at, "code", "status"), firstText(doc, at, "param")
+}
+
+// firstText gives the first of some members that is a text or a number.
+func firstText(doc *jsonspan.Doc, obj int, names ...string) string {
+	if doc.Kind(obj) != jsonspan.Object {
+		return ""
+	}
+	for _, name := range names {
+		v, ok := doc.Member(obj, name)
+		if !ok {
+			continue
+		}
+		switch doc.Kind(v) {
+		case jsonspan.String:
+			return doc.Text(v)
+		case jsonspan.Number:
+			return string(doc.Raw(v))
+		}
+	}
+	return ""
+}
+
+// retryDelay reads google.rpc.RetryInfo, "12s" or "1.5s", from an error's details.
+func retryDelay(doc *jsonspan.Doc) time.Duration {
+	details, ok := doc.Find(0, "error", "details")
+	if !ok || doc.Kind(details) != jsonspan.Array {
+		return 0
+	}
+	for item := range doc.Items(details) {
+		if doc.Kind(item) != jsonspan.Object {
+			continue
+		}
+		if v, ok := doc.Member(item, "retryDelay"); ok {
+			if d, err := time.ParseDuration(doc.Text(v)); err == nil && d > 0 {
+				return min(d, maxRetryAfter)
+			}
+		}
+	}
+	return 0
+}
+
+// StatusText names a status: "503 Service Unavailable".
+func StatusText(status int) string {
+	text := strconv.Itoa(status)
+	if name := http.StatusText(status); name != "" {
+		text += " " + name
+	}
+	return text
+}

@@ -1,0 +1,106 @@
+package fault
+
+import (
+	"testing"
+	"time"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+func headers(pairs ...string) func(string) []byte {
+	return func(name string) []byte {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return []byte(pairs[i+1])
+			}
+		}
+		return nil
+	}
+}
+
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+func TestEnvelopes(t *testing.T) {
+	var c *Classifier
+	f := func(body, message, typ, code string) {
+		t.Helper()
+		got := c.Classify(400, []byte(body), headers(), noon)
+		if got.Message != message || got.Type != typ || got.Code != code {
+			t.Errorf("%s: %q type %q code %q, want %q, %q, %q", body, got.Message, got.Type, got.Code, message, typ, code)
+		}
+	}
+	f(`{"error":{"message":"m","type":"t","code":"c","param":"p"}}`, "m", "t", "c")
+	f(`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, "m", "overloaded_error", "")
+	f(`{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}`, "m", "", "400")
+	f(`[{"error":{"code":400,"message":"m","status":"X"}}]`, "m", "", "400")
+	f(`{"error":"plain"}`, "plain", "", "")
+	f(`{"error":"Bad Request","message":"longer"}`, "longer", "", "")
+	f(`{"detail":"Unauthorized"}`, "Unauthorized", "", "")
+	f(`{"message":"m","code":7}`, "m", "", "7")
+	f(`{"errors":[{"message":"first"},{"message":"second"}]}`, "first", "", "")
+	f(`<html>`, "the provider answered 400 Bad Request", "", "")
+	f(``, "the provider answered 400 Bad Request", "", "")
+	f(`{"error":null}`, "the provider answered 400 Bad Request", "", "")
+	f(`[]`, "the provider answered 400 Bad Request", "", "")
+	f(`"x"`, "the provider answered 400 Bad Request", "", "")
+}
+
+func TestStatuses(t *testing.T) {
+	var c *Classifier
+	for status, want := range map[int]sdk.Kind{400: sdk.BadRequest, 401: sdk.UpstreamAuth, 402: sdk.UpstreamMoney, 403: sdk.UpstreamAuth,
+		404: sdk.UpstreamModel, 408: sdk.Timeout, 413: sdk.ContextTooLong, 418: sdk.BadRequest, 422: sdk.BadRequest, 429: sdk.UpstreamRate,
+		500: sdk.UpstreamError, 502: sdk.UpstreamError, 503: sdk.Overloaded, 504: sdk.Timeout, 529: sdk.Overloaded} {
+		if got := c.Classify(status, nil, headers(), noon); got.Kind != want || got.Status != status {
+			t.Errorf("%d: %v with status %d, want %v", status, got.Kind, got.Status, want)
+		}
+	}
+}
+
+func TestKnownErrorsComeFirst(t *testing.T) {
+	c, err := NewClassifier([]sdk.KnownError{
+		{Status: 429, At: "/error/code", Equals: "insufficient_quota", Kind: "upstream_money"},
+		{At: "/error/message", Has: "Context Length", Kind: "context_too_long"},
+		{Status: 400, Has: "gone mad", Kind: "overloaded"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(status int, body string, want sdk.Kind) {
+		t.Helper()
+		if got := c.Classify(status, []byte(body), headers(), noon).Kind; got != want {
+			t.Errorf("%d %s: %v, want %v", status, body, got, want)
+		}
+	}
+	f(429, `{"error":{"code":"insufficient_quota"}}`, sdk.UpstreamMoney)
+	f(429, `{"error":{"code":"rate_limit_exceeded"}}`, sdk.UpstreamRate)
+	f(400, `{"error":{"message":"maximum context length is 8"}}`, sdk.ContextTooLong)
+	f(400, `it has Gone Mad`, sdk.Overloaded)
+	f(400, `{"error":{"code":"insufficient_quota"}}`, sdk.BadRequest)
+	if _, err := NewClassifier([]sdk.KnownError{{Kind: "sad"}}); err == nil {
+		t.Error("an unknown kind was taken")
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	f := func(want time.Duration, pairs ...string) {
+		t.Helper()
+		if got := RetryAfter(headers(pairs...), noon); got != want {
+			t.Errorf("%q: %v, want %v", pairs, got, want)
+		}
+	}
+	f(0)
+	f(3*time.Second, "retry-after", "3")
+	f(1500*time.Millisecond, "retry-after", " 1.5 ")
+	f(250*time.Millisecond, "retry-after-ms", "250", "retry-after", "9")
+	f(30*time.Second, "retry-after", "Sun, 29 Nov 2026 12:00:30 GMT")
+	f(0, "retry-after", "Sun, 29 Nov 2026 11:00:00 GMT")
+	f(0, "retry-after", "-5")
+	f(0, "retry-after", "soon")
+	f(0, "retry-after", "NaN")
+	f(time.Hour, "retry-after", "1e300")
+	f(time.Hour, "retry-after", "Sun, 29 Nov 2099 12:00:30 GMT")
+	c := (*Classifier)(nil).Classify(429, []byte(`{"error":{"details":[{"@type":"x"},{"retryDelay":"12s"}]}}`), headers(), noon)
+	if c.RetryAfter != 12*time.Second {
+		t.Errorf("RetryInfo: %v, want 12s", c.RetryAfter)
+	}
+}
