@@ -59,7 +59,8 @@ func AppendUnescape(dst, inner []byte) ([]byte, error) {
 		if i == len(inner) {
 			break
 		}
-		if n = escapeLen(inner[i:]); n == 0 {
+		n = escapeLen(inner[i:])
+		if inner[i] != '\\' || n == 0 {
 			return dst, contentError(inner, i)
 		}
 		i += n
