@@ -1,0 +1,282 @@
+package openaichat
+
+import (
+	"bytes"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// NewObserver makes the reader of one native answer.
+func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
+	return &observer{hide: o.HideUsage}
+}
+
+// observer reads an answer that passes through.
+type observer struct {
+	hide      bool
+	committed bool // content has been seen: chunks of nothing but text need no reading
+	usage     sdk.Usage
+	reason    sdk.Reason // of the first choice that said one
+	begun     uint64     // the choices seen, by index; those beyond 63 are not told apart
+	ended     uint64     // those with a reason
+	doc       jsonspan.Doc
+	out       []byte
+	segs      [][]byte
+	edits     []jsonspan.Edit
+}
+
+// Usage is the last usage seen.
+func (o *observer) Usage() sdk.Usage { return o.usage }
+
+// Finish is the reason of the end, once each choice that has begun has given one: a stream that ends then is complete
+// even without [DONE], which not every service sends.
+func (o *observer) Finish() sdk.Reason {
+	if o.begun&^o.ended != 0 {
+		return sdk.ReasonUnset
+	}
+	return o.reason
+}
+
+// Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
+func (o *observer) Frame(f *frame.Frame) dialect.Seen {
+	data := bytes.TrimSpace(f.Data)
+	switch {
+	case len(data) == 0:
+		return dialect.Seen{}
+	case string(data) == "[DONE]":
+		return dialect.Seen{Done: true}
+	case o.committed && plain(data):
+		return dialect.Seen{}
+	}
+	if err := o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}); err != nil {
+		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
+	}
+	if fail := o.failure(string(f.Event) == "error"); fail != nil {
+		return dialect.Seen{Failure: fail}
+	}
+	seen := o.chunk("delta")
+	if seen.Failure == nil && o.hide {
+		o.cut(f, data, &seen)
+	}
+	return seen
+}
+
+// Whole looks at a whole body. Done says that it is an answer of this dialect at all.
+func (o *observer) Whole(body []byte) dialect.Seen {
+	if o.doc.Parse(body, jsonspan.Limits{AllowDuplicates: true}) != nil {
+		return dialect.Seen{}
+	}
+	if fail := o.failure(false); fail != nil {
+		return dialect.Seen{Failure: fail}
+	}
+	seen := o.chunk("message")
+	choices, ok := member(&o.doc, 0, "choices")
+	seen.Done = seen.Failure == nil && ok && o.doc.Kind(choices) == jsonspan.Array
+	return seen
+}
+
+// failure reads the error that the parsed text holds; nil where it is none. named says that its frame is called an error.
+func (o *observer) failure(named bool) *sdk.Failure {
+	fail := readError(&o.doc)
+	if fail == nil && named {
+		fail = errorObject(&o.doc, 0)
+	}
+	if fail != nil {
+		fail.Body = errorBody(&o.doc)
+	}
+	return fail
+}
+
+// plain says that a chunk can hold neither usage, nor an error, nor the end of a choice, nor the beginning of a second
+// one: none of their names stands in it, which as names would have their quotes unescaped. A name that is spelt with
+// escapes is not seen; no service does so.
+func plain(data []byte) bool {
+	return !bytes.Contains(data, usageName) && !bytes.Contains(data, errorName) &&
+		always(data, finishName, null) && always(data, indexName, zero)
+}
+
+// always says whether each member of a name has values that begin with these bytes. It errs on the side of no.
+func always(data, name, value []byte) bool {
+	for {
+		i := bytes.Index(data, name)
+		if i < 0 {
+			return true
+		}
+		data = data[i+len(name):]
+		for len(data) > 0 && (data[0] == ':' || data[0] == ' ') {
+			data = data[1:]
+		}
+		if !bytes.HasPrefix(data, value) {
+			return false
+		}
+	}
+}
+
+// What plain looks for. They are constants that Go cannot say.
+var (
+	usageName  = []byte(`"usage"`)
+	errorName  = []byte(`"error"`)
+	finishName = []byte(`"finish_reason"`)
+	indexName  = []byte(`"index"`)
+	null       = []byte("null")
+	zero       = []byte("0")
+)
+
+// errorBody keeps an error object that is in the dialect's own form, so that it can pass as it is; nil for other forms.
+func errorBody(doc *jsonspan.Doc) []byte {
+	e, ok := member(doc, 0, "error")
+	if _, answers := member(doc, 0, "choices"); !ok || answers {
+		return nil
+	}
+	for _, name := range [...]string{"message", "type"} {
+		if v, ok := member(doc, e, name); !ok || doc.Kind(v) != jsonspan.String {
+			return nil
+		}
+	}
+	if v, ok := member(doc, e, "code"); ok && doc.Kind(v) != jsonspan.String {
+		return nil
+	}
+	return bytes.Clone(doc.Body)
+}
+
+// chunk reads a chunk of a stream, or a whole answer: their choices hold their content under different names.
+func (o *observer) chunk(content string) (seen dialect.Seen) {
+	d := &o.doc
+	if u, ok := member(d, 0, "usage"); ok {
+		o.setUsage(u)
+	}
+	if g, ok := member(d, 0, "x_groq"); ok && !o.usage.Known {
+		if u, ok := member(d, g, "usage"); ok {
+			o.setUsage(u)
+		}
+	}
+	choices, ok := member(d, 0, "choices")
+	if !ok {
+		return seen
+	}
+	for c := range d.Items(choices) {
+		if e, ok := member(d, c, "error"); ok && d.Kind(e) == jsonspan.Object { // OpenRouter
+			seen.Failure = errorObject(d, e)
+			return seen
+		}
+		if m, ok := member(d, c, content); ok && says(d, m) {
+			seen.Content = true
+		}
+		if r := o.end(c); r != sdk.ReasonUnset && r != sdk.ReasonStop {
+			seen.Content = true // a limit, a filter: the client must learn of it, and another attempt would fare no better
+		}
+	}
+	o.committed = o.committed || seen.Content
+	return seen
+}
+
+func (o *observer) setUsage(u int) {
+	if usage, ok := readUsage(&o.doc, u); ok {
+		o.usage = usage
+	}
+}
+
+// end notes that a choice is there, and the reason of its end where it has one.
+func (o *observer) end(c int) sdk.Reason {
+	index, _ := count(&o.doc, c, "index")
+	bit := uint64(1) << uint64(min(max(index, 0), 63))
+	o.begun |= bit
+	f, ok := member(&o.doc, c, "finish_reason")
+	if !ok || len(o.doc.Inner(f)) == 0 {
+		return sdk.ReasonUnset
+	}
+	o.ended |= bit
+	r := reasonOf(&o.doc, f)
+	if o.reason == sdk.ReasonUnset {
+		o.reason = r
+	}
+	return r
+}
+
+// reasonOf reads a finish_reason that is not empty. A word that nobody knows yet is an end all the same.
+func reasonOf(doc *jsonspan.Doc, f int) sdk.Reason {
+	switch string(doc.Inner(f)) {
+	case "length", "max_tokens":
+		return sdk.ReasonLength
+	case "tool_calls", "function_call":
+		return sdk.ReasonTool
+	case "content_filter":
+		return sdk.ReasonFilter
+	case "error":
+		return sdk.ReasonFault
+	}
+	return sdk.ReasonStop
+}
+
+// says tells whether a delta or a message holds content: text, reasoning, a refusal, a tool call.
+func says(doc *jsonspan.Doc, m int) bool {
+	for k, v := range doc.Members(m) {
+		switch string(doc.Inner(k)) {
+		case "content":
+			if text(doc, v) {
+				return true
+			}
+		case "reasoning_content", "reasoning", "refusal":
+			if len(doc.Inner(v)) > 0 {
+				return true
+			}
+		case "tool_calls", "reasoning_details", "thinking_blocks", "executed_tools", "images":
+			if doc.Kind(v) == jsonspan.Array && int(doc.Nodes[v].Next) > v+1 {
+				return true
+			}
+		case "function_call", "audio":
+			if doc.Kind(v) == jsonspan.Object {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// text says whether content is not empty: a string, or Mistral's list of parts.
+func text(doc *jsonspan.Doc, v int) bool {
+	for p := range doc.Items(v) {
+		for _, name := range [...]string{"text", "thinking"} {
+			if t, ok := member(doc, p, name); ok && (len(doc.Inner(t)) > 0 || text(doc, t)) {
+				return true
+			}
+		}
+	}
+	return len(doc.Inner(v)) > 0
+}
+
+// cut takes what the client did not ask for out of a frame: the usage member, or the whole chunk that is there only for
+// it. All other bytes stay.
+func (o *observer) cut(f *frame.Frame, data []byte, seen *dialect.Seen) {
+	o.edits = o.edits[:0]
+	asked := false
+	for k, v := range o.doc.Members(0) {
+		if o.doc.Is(k, "usage") {
+			o.edits = append(o.edits, o.doc.Delete(0, k))
+			asked = asked || o.doc.Kind(v) == jsonspan.Object
+		}
+	}
+	if len(o.edits) == 0 {
+		return
+	}
+	seen.Cut = true
+	if choices, ok := member(&o.doc, 0, "choices"); asked && (!ok || o.doc.Len(choices) == 0) {
+		return
+	}
+	o.segs, _ = jsonspan.Splice(o.segs[:0], data, o.edits)
+	o.out = o.out[:0]
+	at := bytes.LastIndex(f.Raw, data)
+	if f.Lines != 1 || at < 0 {
+		o.out = frame.AppendSSE(o.out, string(f.Event), bytes.Join(o.segs, nil))
+	} else {
+		o.out = append(o.out, f.Raw[:at]...)
+		for _, s := range o.segs {
+			o.out = append(o.out, s...)
+		}
+		o.out = append(o.out, f.Raw[at+len(data):]...)
+	}
+	seen.Out = o.out
+}
