@@ -6,59 +6,64 @@ import (
 )
 
 // scan is the one pass over the text. While a container is open, its node's Next holds the index of the container around
-// it and its End counts the commas, so the tape is its own stack.
+// it, and its End the number of commas that it had when the one inside was opened: the tape is its own stack.
 //
 // It is one function because its state (position, tape, open container) has to stay in registers.
 func (d *Doc) scan(lim Limits) error {
 	b, nodes := d.Body, d.Nodes[:0]
-	i, open, depth := 0, 0, 0
-	inObject := false
+	i, open, depth, commas := 0, 0, 0, 0
+	var closer byte // the bracket that ends the open container
 	for {
-		if inObject {
+		if closer == '}' {
 			i = skipSpace(b, i)
 			end, flags := -1, Flags(0)
 			if i < len(b) && b[i] == '"' {
 				end, flags = scanString(b, i+1)
 			}
 			if end < 0 {
-				return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: wantName})
+				return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: wantName})
 			}
-			nodes = append(nodes, Node{Off: uint32(i), End: uint32(end), Next: uint32(len(nodes) + 1), Kind: String, Flags: flags, Depth: uint8(depth)})
+			nodes = longer(nodes)
+			nodes[len(nodes)-1].set(i, end, len(nodes), String, flags, depth)
 			i = skipSpace(b, end)
 			if i == len(b) || b[i] != ':' {
-				return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: wantColon})
+				return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: wantColon})
 			}
 			i++
 		}
 		i = skipSpace(b, i)
 		if i == len(b) {
-			return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: wantValue})
+			return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: wantValue})
 		}
 		if len(nodes) >= lim.Nodes {
-			return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: tooMany})
+			return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: tooMany})
 		}
-		c := b[i]
-		if c == '{' || c == '[' {
+		if c := b[i]; c == '{' || c == '[' {
 			if depth == lim.Depth {
-				return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: tooDeep})
+				return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: tooDeep})
+			}
+			if depth > 0 {
+				nodes[open].End = uint32(commas)
 			}
 			kind := Array
 			if c == '{' {
 				kind = Object
 			}
-			nodes = append(nodes, Node{Off: uint32(i), Next: uint32(open), Kind: kind, Depth: uint8(depth)})
-			open, inObject = len(nodes)-1, c == '{'
+			nodes = longer(nodes)
+			nodes[len(nodes)-1].set(i, 0, open, kind, 0, depth)
+			open, commas, closer = len(nodes)-1, 0, c+2 // in ASCII, brackets are two apart
 			depth++
 			i = skipSpace(b, i+1)
-			if i == len(b) || b[i] != c+2 { // in ASCII, a closing bracket is its opening one plus 2
+			if i == len(b) || b[i] != closer {
 				continue
 			}
 		} else {
 			end, kind, flags := scanScalar(b, i)
 			if end < 0 {
-				return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: wantValue})
+				return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: wantValue})
 			}
-			nodes = append(nodes, Node{Off: uint32(i), End: uint32(end), Next: uint32(len(nodes) + 1), Kind: kind, Flags: flags, Depth: uint8(depth)})
+			nodes = longer(nodes)
+			nodes[len(nodes)-1].set(i, end, len(nodes), kind, flags, depth)
 			i = end
 		}
 		for {
@@ -70,26 +75,48 @@ func (d *Doc) scan(lim Limits) error {
 				d.Nodes = nodes
 				return nil
 			}
-			top := &nodes[open]
 			if i < len(b) && b[i] == ',' {
-				top.End++
+				commas++
 				i++
 				break
 			}
-			if i == len(b) || b[i] != b[top.Off]+2 {
-				return d.refuse(nodes, stop{off: i, open: open, depth: depth, why: wantComma})
+			if i == len(b) || b[i] != closer {
+				return d.refuse(nodes, stop{off: i, open: open, depth: depth, commas: commas, why: wantComma})
 			}
-			if inObject && top.End > 0 && !lim.AllowDuplicates {
-				if key := d.names.repeated(b, nodes, open, int(top.End)+1); key > 0 {
-					return d.refuse(nodes, stop{off: int(nodes[key].Off), open: open, depth: depth, why: repeated, key: key})
+			if closer == '}' && commas > 0 && !lim.AllowDuplicates {
+				if key := d.names.repeated(b, nodes, open, commas+1); key > 0 {
+					return d.refuse(nodes, stop{off: int(nodes[key].Off), open: open, depth: depth, commas: commas, why: repeated, key: key})
 				}
 			}
 			i++
+			top := &nodes[open]
 			open, top.End, top.Next = int(top.Next), uint32(i), uint32(len(nodes))
 			depth--
-			inObject = depth > 0 && nodes[open].Kind == Object
+			if depth > 0 {
+				outer := &nodes[open]
+				commas, closer = int(outer.End), b[outer.Off]+2
+			}
 		}
 	}
+}
+
+// longer makes room for one more node, whose old content is left.
+func longer(nodes []Node) []Node {
+	if len(nodes) < cap(nodes) {
+		return nodes[:len(nodes)+1]
+	}
+	return append(nodes, Node{})
+}
+
+// set assigns each field by itself. Appending a Node literal costs three times as much: it is built in memory byte by byte
+// and then loaded as a whole, which has to wait for the stores.
+func (n *Node) set(off, end, next int, kind Kind, flags Flags, depth int) {
+	n.Off = uint32(off)
+	n.End = uint32(end)
+	n.Next = uint32(next)
+	n.Kind = kind
+	n.Flags = flags
+	n.Depth = uint8(depth)
 }
 
 // skipSpace returns the index of the first byte from i on that is not white space.

@@ -26,11 +26,12 @@ func (e *SyntaxError) Error() string {
 
 // stop is where and why a scan stopped.
 type stop struct {
-	off   int // in the text
-	open  int // the innermost open container
-	depth int // how many containers are open
-	why   reason
-	key   int // the node of the repeated name
+	off    int // in the text
+	open   int // the innermost open container
+	depth  int // how many containers are open
+	commas int // in the innermost
+	why    reason
+	key    int // the node of the repeated name
 }
 
 type reason uint8
@@ -168,16 +169,16 @@ func openPath(body []byte, nodes []Node, s stop) string {
 	d := Doc{Body: body, Nodes: nodes}
 	var path []byte
 	for k := s.depth - 1; k >= 0; k-- {
-		at, child := chain[k], len(nodes)
+		at, child, n := chain[k], len(nodes), s.commas
 		if k > 0 {
-			child = chain[k-1]
+			child, n = chain[k-1], int(nodes[at].End)
 		} else if s.why != wantColon && s.why != wantValue && s.why != tooMany && s.why != tooDeep {
 			break
 		}
 		if nodes[at].Kind == Object {
 			path = appendName(path, d.Text(child-1))
 		} else {
-			path = appendIndex(path, int(nodes[at].End))
+			path = appendIndex(path, n)
 		}
 	}
 	return string(path)
