@@ -137,3 +137,10 @@ type Encoder interface {
 	// End appends what ends a complete answer: the closing frames, or the whole body.
 	End(dst []byte) []byte
 }
+
+// Bounded is implemented by an encoder that may have to hold events back and keeps a limited amount of them.
+type Bounded interface {
+	// Failure says why the answer cannot be written to its end; nil while it can. End then writes it as the error that
+	// ends a stream.
+	Failure() *sdk.Failure
+}

@@ -1,0 +1,160 @@
+package anthropic
+
+import (
+	"bytes"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// NewObserver makes the reader of one native answer. There is nothing to hide: the dialect always shows its usage.
+func (Dialect) NewObserver(dialect.ObserverOptions) dialect.Observer { return new(observer) }
+
+// observer reads an answer that passes through.
+type observer struct {
+	committed bool // content has been seen: deltas need no reading
+	counts    counts
+	reason    sdk.Reason
+	doc       jsonspan.Doc
+}
+
+// Usage is what the usage objects so far come to.
+func (o *observer) Usage() sdk.Usage { return o.counts.usage() }
+
+// Finish is the stop_reason seen.
+func (o *observer) Finish() sdk.Reason { return o.reason }
+
+// Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
+func (o *observer) Frame(f *frame.Frame) dialect.Seen {
+	if o.committed {
+		switch string(f.Event) {
+		case "content_block_delta", "content_block_start", "content_block_stop", "ping":
+			return dialect.Seen{}
+		}
+	}
+	data := bytes.TrimSpace(f.Data)
+	if len(data) == 0 {
+		return dialect.Seen{}
+	}
+	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
+		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
+	}
+	if fail := readError(&o.doc, string(f.Event) == "error"); fail != nil {
+		return dialect.Seen{Failure: fail}
+	}
+	seen := o.event()
+	o.committed = o.committed || seen.Content
+	return seen
+}
+
+// event reads an event by the type in its data, which compatible services also send without an event line.
+func (o *observer) event() dialect.Seen {
+	d := &o.doc
+	t, ok := member(d, 0, "type")
+	if !ok {
+		return dialect.Seen{}
+	}
+	switch string(d.Inner(t)) {
+	case "message_start":
+		if m, ok := member(d, 0, "message"); ok {
+			o.usage(m)
+		}
+	case "content_block_start":
+		b, ok := member(d, 0, "content_block")
+		return dialect.Seen{Content: ok && says(d, b)}
+	case "content_block_delta":
+		b, ok := member(d, 0, "delta")
+		return dialect.Seen{Content: ok && says(d, b)}
+	case "message_delta":
+		o.usage(0)
+		if m, ok := member(d, 0, "delta"); ok {
+			return dialect.Seen{Content: o.stop(m)}
+		}
+	case "message_stop":
+		return dialect.Seen{Done: true}
+	}
+	return dialect.Seen{}
+}
+
+// Whole looks at a whole body: a message, or the number of a count_tokens. Done says that it is one of them.
+func (o *observer) Whole(body []byte) dialect.Seen {
+	d := &o.doc
+	if d.Parse(body, jsonspan.Limits{AllowDuplicates: true}) != nil {
+		return dialect.Seen{}
+	}
+	if fail := readError(d, false); fail != nil {
+		return dialect.Seen{Failure: fail}
+	}
+	content, ok := member(d, 0, "content")
+	if !ok || d.Kind(content) != jsonspan.Array {
+		_, counted := member(d, 0, "input_tokens")
+		return dialect.Seen{Done: counted, Content: counted}
+	}
+	o.usage(0)
+	seen := dialect.Seen{Done: true, Content: o.stop(0)}
+	for b := range d.Items(content) {
+		seen.Content = seen.Content || says(d, b)
+	}
+	return seen
+}
+
+func (o *observer) usage(obj int) {
+	if u, ok := member(&o.doc, obj, "usage"); ok {
+		o.counts.read(&o.doc, u)
+	}
+}
+
+// stop reads a stop_reason. Some of them say something themselves, even where there is no content: a limit, a refusal.
+func (o *observer) stop(obj int) (says bool) {
+	s, ok := member(&o.doc, obj, "stop_reason")
+	if !ok || len(o.doc.Inner(s)) == 0 {
+		return false
+	}
+	o.reason = reasonOf(string(o.doc.Inner(s)))
+	return o.reason != sdk.ReasonStop
+}
+
+// reasonOf reads a stop_reason. A word that nobody knows yet is an end all the same.
+func reasonOf(word string) sdk.Reason {
+	switch word {
+	case "stop_sequence":
+		return sdk.ReasonStopText
+	case "max_tokens":
+		return sdk.ReasonLength
+	case "model_context_window_exceeded":
+		return sdk.ReasonContext
+	case "tool_use":
+		return sdk.ReasonTool
+	case "refusal":
+		return sdk.ReasonRefusal
+	case "pause_turn":
+		return sdk.ReasonPause
+	}
+	return sdk.ReasonStop
+}
+
+// says tells whether a block or a delta holds content: a text or thinking that is not empty, a piece of a call's input,
+// or a block of another type, which is content as it stands.
+func says(d *jsonspan.Doc, b int) bool {
+	t, ok := member(d, b, "type")
+	if !ok {
+		return false
+	}
+	name := ""
+	switch string(d.Inner(t)) {
+	case "text", "text_delta":
+		name = "text"
+	case "thinking", "thinking_delta":
+		name = "thinking"
+	case "input_json_delta":
+		name = "partial_json"
+	case "signature_delta", "citations_delta":
+		return false
+	default:
+		return true
+	}
+	v, ok := member(d, b, name)
+	return ok && len(d.Inner(v)) > 0
+}

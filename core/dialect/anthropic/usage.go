@@ -1,0 +1,64 @@
+package anthropic
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// counts are the figures of an answer as they stand so far. Each of a stream's usage objects gives totals, never parts:
+// what a later one names takes the place of what an earlier one said, also where it is smaller, and what it leaves out
+// or gives as null stays (https://docs.claude.com/en/docs/build-with-claude/streaming, message_delta).
+type counts struct {
+	sdk.Counts
+	known bool
+}
+
+// read takes in a usage object.
+func (c *counts) read(doc *jsonspan.Doc, u int) {
+	set := func(obj int, name string, field *int64) {
+		i, ok := member(doc, obj, name)
+		if !ok {
+			return
+		}
+		n, ok := doc.Int(i)
+		if !ok {
+			f, isNumber := doc.Float(i)
+			if !isNumber || math.Abs(f) > math.MaxInt64/2 {
+				return
+			}
+			n = int64(f)
+		}
+		*field, c.known = n, true
+	}
+	set(u, "input_tokens", &c.Input)
+	set(u, "cache_read_input_tokens", &c.CacheRead)
+	set(u, "cache_creation_input_tokens", &c.CacheWrite)
+	set(u, "output_tokens", &c.Output)
+	if d, ok := member(doc, u, "output_tokens_details"); ok {
+		set(d, "thinking_tokens", &c.Reasoning)
+	}
+}
+
+// usage is what the figures come to.
+func (c *counts) usage() sdk.Usage {
+	if !c.known {
+		return sdk.Usage{}
+	}
+	return sdk.UsageBeside(c.Counts)
+}
+
+// appendUsage writes a usage object; output is given apart, as a stream's first one is written before there is any.
+func appendUsage(dst []byte, u sdk.Usage, output int64) []byte {
+	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), u.Input, 10)
+	dst = strconv.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheWrite, 10)
+	dst = strconv.AppendInt(append(dst, `,"cache_read_input_tokens":`...), u.CacheRead, 10)
+	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), output, 10)
+	if u.Reasoning > 0 && output > 0 {
+		dst = strconv.AppendInt(append(dst, `,"output_tokens_details":{"thinking_tokens":`...), u.Reasoning, 10)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
