@@ -199,12 +199,18 @@ func skipDigits(b []byte, i int) int {
 
 // scanString returns the index after the closing quote of the string whose first byte is b[i].
 func scanString(b []byte, i int) (end int, flags Flags) {
-	if i+8 <= len(b) { // most names and short values end here
-		x := binary.LittleEndian.Uint64(b[i:])
+	for n := i; n+8 <= len(b) && n < i+16; n += 8 { // most names and short values end within two words
+		x := binary.LittleEndian.Uint64(b[n:])
 		hit := special(x)
-		n := i + bits.TrailingZeros64(hit)>>3
-		if hit != 0 && b[n] == '"' && x&highs&(hit&-hit-1) == 0 {
-			return n + 1, 0
+		if hit != 0 {
+			n += bits.TrailingZeros64(hit) >> 3
+			if b[n] == '"' && x&highs&(hit&-hit-1) == 0 {
+				return n + 1, 0
+			}
+			break
+		}
+		if x&highs != 0 {
+			break
 		}
 	}
 	var seen uint64

@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package jsonspan
+
+// vectorized reports that there is no vector kernel.
+func vectorized() bool { return false }
+
+// plainBlocks stands in for the kernel and finds nothing.
+func plainBlocks([]byte) (n int, union uint64) { return 0, 0 }
