@@ -143,7 +143,7 @@ func TestSay(t *testing.T) {
 		text  string
 		want  reading
 	}{
-		{"words", Echo, "hello \"wide\" world\n<é>", reading{Text: "hello \"wide\" world\n<é>", Reason: "stop", Input: 8, Output: 6, Done: true}},
+		{"words", Echo, "hello \"wide\" world\n<é>", reading{Text: "hello \"wide\" world\n<é>", Reason: "stop", Input: 9, Output: 6, Done: true}},
 		{"nothing", Echo, "", reading{Text: "(you said nothing)", Reason: "stop", Input: 2, Output: 5, Done: true}},
 		{"call", Echo, `call lookup {"town":"Oslo","id":9007199254740993}`, reading{Calls: []string{`lookup {"town":"Oslo","id":9007199254740993}`}, Reason: "tool", Input: 16, Output: 11, Done: true}},
 		{"two calls and text", Echo, "wait\ncall lookup\ncall lookup {}", reading{Text: "wait\n", Calls: []string{"lookup {}", "lookup {}"}, Reason: "tool", Input: 11, Output: 6, Done: true}},

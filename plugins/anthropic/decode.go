@@ -1,0 +1,194 @@
+package anthropic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Bounds of what a decoder remembers of one answer.
+const (
+	maxBlocks = 4096
+	maxHeld   = 1 << 20 // bytes of a foreign block's input
+)
+
+// NewDecoder makes the decoder of an answer, whole or streamed.
+func (provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{} }
+
+type decoder struct {
+	began  bool
+	over   bool // Done or Failed has been said
+	calls  int
+	seen   int // blocks
+	blocks map[int64]*openBlock
+	counts sdk.Counts
+}
+
+// openBlock is a block of a stream that has begun and not ended.
+type openBlock struct {
+	tool    bool
+	call    int    // of a tool
+	foreign string // type of a block that is given whole at its end
+	first   []byte // such a block as it began
+	member  string // that is collected, of such a block
+	pieces  []byte // JSON text
+}
+
+// Decode reads one event of a stream, or a whole message.
+func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
+	if d.over {
+		return nil
+	}
+	if f.Doc == nil {
+		if text := strings.TrimSpace(string(f.Text)); text != "" && text != "[DONE]" {
+			return fmt.Errorf("frame %.40q: want JSON", text)
+		}
+		return nil
+	}
+	root := f.Doc.Root()
+	if failure := failed(root, f.Event); failure != nil {
+		d.fail(failure, out)
+		return nil
+	}
+	switch root.Get("type").Str() {
+	case "message_start":
+		d.begin(root.Get("message"), out)
+	case "content_block_start":
+		return d.start(root.Get("index").Int(), root.Get("content_block"), out)
+	case "content_block_delta":
+		return d.delta(root.Get("index").Int(), root.Get("delta"), out)
+	case "content_block_stop":
+		d.stop(root.Get("index").Int(), out)
+	case "message_delta":
+		d.usage(root.Get("usage"), out)
+		d.finish(root.Get("delta"), out)
+	case "message_stop":
+		d.over = true
+		out.Add(sdk.Done)
+	case "ping":
+		out.Add(sdk.Ping)
+	case "message":
+		return d.whole(root, out)
+	}
+	return nil
+}
+
+// End has nothing to add: a complete answer has said its end.
+func (d *decoder) End(*sdk.Events) error { return nil }
+
+func (d *decoder) fail(f *sdk.Failure, out *sdk.Events) {
+	d.over = true
+	out.Add(sdk.Failed).Failure = *f
+}
+
+func (d *decoder) begin(m sdk.Node, out *sdk.Events) {
+	if !d.began {
+		d.began = true
+		e := out.Add(sdk.Begin)
+		e.ID, e.Name = m.Get("id").Text(), m.Get("model").Text()
+	}
+	d.usage(m.Get("usage"), out)
+}
+
+// whole reads a message that is not streamed, block by block.
+func (d *decoder) whole(m sdk.Node, out *sdk.Events) error {
+	if !m.Get("content").Exists() {
+		d.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no content"), out)
+		return nil
+	}
+	d.begin(m, out)
+	i := int64(0)
+	for b := range m.Get("content").Items() {
+		if err := d.start(i, b, out); err != nil {
+			return err
+		}
+		if open := d.blocks[i]; open != nil && open.tool {
+			e := out.Add(sdk.ToolInput)
+			e.Call, e.Text = open.call, b.Get("input").Value().Text()
+		}
+		d.stop(i, out)
+		i++
+	}
+	d.finish(m, out)
+	d.over = true
+	out.Add(sdk.Done)
+	return nil
+}
+
+// finish tells why the answer ended.
+func (d *decoder) finish(m sdk.Node, out *sdk.Events) {
+	native := m.Get("stop_reason")
+	if native.Null() {
+		return
+	}
+	e := out.Add(sdk.Finish)
+	e.Native, e.Reason = native.Text(), sdk.ReasonStop
+	switch native.Str() {
+	case "stop_sequence":
+		e.Reason, e.Stop = sdk.ReasonStopText, m.Get("stop_sequence").Text()
+	case "max_tokens":
+		e.Reason = sdk.ReasonLength
+	case "model_context_window_exceeded":
+		e.Reason = sdk.ReasonContext
+	case "tool_use":
+		e.Reason = sdk.ReasonTool
+	case "refusal":
+		e.Reason = sdk.ReasonRefusal
+	case "pause_turn":
+		e.Reason = sdk.ReasonPause
+	}
+}
+
+// usage reads figures and tells what they come to. The message's start has the input, and each later usage holds totals
+// so far, of which those that are there replace what was before
+// (https://platform.claude.com/docs/en/build-with-claude/streaming).
+//
+// Where the answer took several passes, iterations lists them, and the totals beside it are of the last one only: the
+// passes of the model itself and of compaction are charged together
+// (https://platform.claude.com/docs/en/build-with-claude/compaction, usage). Passes of other models, such as an
+// advisor's, have another price and are left out.
+func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
+	if u.Len() == 0 {
+		return
+	}
+	readCounts(&d.counts, u)
+	var sum sdk.Counts
+	passes := 0
+	for pass := range u.Get("iterations").Items() {
+		if kind := pass.Get("type"); !kind.Is("message") && !kind.Is("compaction") {
+			continue
+		}
+		var one sdk.Counts
+		readCounts(&one, pass)
+		passes++
+		sum.Input += one.Input
+		sum.CacheRead += one.CacheRead
+		sum.CacheWrite += one.CacheWrite
+		sum.Output += one.Output
+		sum.Reasoning += one.Reasoning
+	}
+	if passes > 1 {
+		sum.Reasoning = max(sum.Reasoning, d.counts.Reasoning)
+		d.counts = sum
+	}
+	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(d.counts)
+}
+
+// readCounts takes over the figures that are there.
+func readCounts(c *sdk.Counts, u sdk.Node) {
+	for _, f := range []struct {
+		to   *int64
+		from sdk.Node
+	}{
+		{&c.Input, u.Get("input_tokens")},
+		{&c.CacheRead, u.Get("cache_read_input_tokens")},
+		{&c.CacheWrite, u.Get("cache_creation_input_tokens")},
+		{&c.Output, u.Get("output_tokens")},
+		{&c.Reasoning, u.At("output_tokens_details", "thinking_tokens")},
+	} {
+		if !f.from.Null() {
+			*f.to = f.from.Int()
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package anthropic
+
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// noParameters is the schema of a tool without parameters: input_schema is required, and so is its type.
+const noParameters = `{"type":"object","properties":{}}`
+
+// writeTools writes the tools and how free the model is to call them.
+func (e *encoding) writeTools() error {
+	var able []int
+	for i := range e.Tools {
+		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		switch {
+		case t.Kind == sdk.CustomTool:
+			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
+		case t.Kind == sdk.ForeignTool:
+			e.plan.Lose(path, "the Messages API has no tool of type "+t.Type)
+		case e.allowed(t):
+			able = append(able, i)
+		}
+	}
+	if len(able) == 0 {
+		return nil
+	}
+	e.w.Name("tools").Array()
+	for _, i := range able {
+		if err := e.tool(&e.Tools[i], "tools["+strconv.Itoa(i)+"]"); err != nil {
+			return err
+		}
+	}
+	e.w.EndArray()
+	return e.choice()
+}
+
+// allowed says whether a tool is sent: the API knows no allowed tools, so the others are left out.
+func (e *encoding) allowed(t *sdk.Tool) bool {
+	if e.Choice.Mode != sdk.ChoiceAllowed {
+		return true
+	}
+	name, _ := t.Name.Decoded()
+	for _, n := range e.Choice.Names {
+		if n.Is(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *encoding) tool(t *sdk.Tool, path string) error {
+	name, err := e.toolName(t.Name, path+".name")
+	if err != nil {
+		return err
+	}
+	e.w.Object()
+	e.w.Name("name").String(name)
+	if !t.Description.Empty() {
+		e.w.Name("description").Text(t.Description)
+	}
+	e.w.Name("input_schema")
+	e.schema(t.Parameters)
+	if string(t.Strict.Raw()) == "true" {
+		if e.version.atLeast(4, 5) {
+			e.w.Name("strict").Bool(true)
+		} else {
+			e.plan.Drop(path+".strict", "the model has no strict tools")
+		}
+	}
+	e.w.ValueMember("cache_control", t.Cache)
+	e.w.EndObject()
+	return nil
+}
+
+// schema writes a tool's parameters. The API demands an object schema that says so.
+func (e *encoding) schema(v sdk.Value) {
+	if !v.Present() {
+		e.w.Raw(noParameters)
+		return
+	}
+	var d sdk.Doc
+	if v.Held() || d.Parse(v.Raw()) != nil {
+		e.w.Value(v)
+		return
+	}
+	root := d.Root()
+	switch {
+	case root.Get("type").Exists():
+		e.w.Value(v)
+	case root.Len() == 0:
+		e.w.Raw(noParameters)
+	default:
+		e.w.Object()
+		e.w.Name("type").String("object")
+		for name, member := range root.Members() {
+			e.member(name, member)
+		}
+		e.w.EndObject()
+	}
+}
+
+// member copies a schema's member; a name that would need escaping is no keyword.
+func (e *encoding) member(name string, n sdk.Node) {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == '"' || name[i] == '\\' {
+			return
+		}
+	}
+	e.w.Name(name).Value(n.Value())
+}
+
+func (e *encoding) choice() error {
+	c := &e.Choice
+	kind, name := "", ""
+	switch c.Mode {
+	case sdk.ChoiceAuto:
+		kind = "auto"
+	case sdk.ChoiceNone:
+		kind = "none"
+	case sdk.ChoiceRequired:
+		kind = "any"
+	case sdk.ChoiceAllowed:
+		kind = "auto"
+		if c.Required {
+			kind = "any"
+		}
+	case sdk.ChoiceNamed:
+		if len(c.Names) == 0 {
+			return &sdk.Invalid{Path: "tool_choice", Message: "want a tool's name"}
+		}
+		short, err := e.toolName(c.Names[0], "tool_choice.name")
+		if err != nil {
+			return err
+		}
+		kind, name = "tool", short
+	}
+	single := string(c.Parallel.Raw()) == "false" && kind != "none"
+	if kind == "" && single {
+		kind = "auto" // the flag has no place of its own
+	}
+	if kind == "" {
+		return nil
+	}
+	e.w.Name("tool_choice").Object()
+	e.w.Name("type").String(kind)
+	e.w.StringMember("name", name)
+	if single {
+		e.w.Name("disable_parallel_tool_use").Bool(true)
+	}
+	e.w.EndObject()
+	return nil
+}
+
+// forced says whether the model must call a tool.
+func (e *encoding) forced() bool {
+	c := &e.Choice
+	return len(e.Tools) > 0 && (c.Mode == sdk.ChoiceRequired || c.Mode == sdk.ChoiceNamed || c.Mode == sdk.ChoiceAllowed && c.Required)
+}

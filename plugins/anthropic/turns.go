@@ -1,0 +1,147 @@
+package anthropic
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// block is a part of a turn and where the client has it.
+type block struct {
+	*sdk.Part
+	path string
+}
+
+// turn is what one side says until the other speaks. In a turn of the user, results of tools come first: all results of
+// parallel calls belong to the one turn after them
+// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use, parallel tool use).
+type turn struct {
+	assistant bool
+	results   []block
+	rest      []block
+}
+
+func (t *turn) blocks() []block { return append(t.results[:len(t.results):len(t.results)], t.rest...) }
+
+// arrange sorts the client's messages into system text and turns.
+//
+// System messages at the beginning become the system text. A later one stays in its place, as text of the user: moving
+// it to the front would change the beginning of every following request, and with it pay for the whole prompt again.
+func (e *encoding) arrange() error {
+	leading := true
+	var last *sdk.Message
+	for i := range e.Messages {
+		m := &e.Messages[i]
+		if leading = leading && (m.Role == sdk.System || m.Role == sdk.Developer); leading {
+			e.system = append(e.system, e.spoken(m)...)
+			last = m
+			continue
+		}
+		e.speak(m.Role == sdk.Assistant, e.spoken(m))
+		last = m
+	}
+	if leading && len(e.system) > 0 {
+		// System text alone is no request: its last message is taken as the user's.
+		e.plan.Drop(last.Path, "a request needs a message of the user: the last system message is sent as one")
+		n := len(e.system) - len(e.spoken(last))
+		e.speak(false, e.system[n:])
+		e.system = e.system[:n]
+	}
+	switch {
+	case len(e.turns) == 0 && last == nil:
+		return &sdk.Invalid{Path: "messages", Message: "want a message that says something"}
+	case len(e.turns) == 0, e.turns[len(e.turns)-1].assistant && last.Role != sdk.Assistant:
+		// Left out, it would let the model go on with its own last words.
+		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
+	}
+	return nil
+}
+
+// spoken gives the parts of a message that say something: a text that is empty or blank is refused by the API.
+func (e *encoding) spoken(m *sdk.Message) []block {
+	var bs []block
+	for i := range m.Parts {
+		p := block{&m.Parts[i], partPath(m.Path, i)}
+		if (p.Kind == sdk.PartText || p.Kind == sdk.PartRefusal) && blank(p.Text) {
+			continue
+		}
+		if p.Kind == sdk.PartThinking && p.Signature.Empty() {
+			// Another model's: the API checks signatures, and would refuse it.
+			e.plan.Drop(p.path, "reasoning without a signature")
+			continue
+		}
+		bs = append(bs, p)
+	}
+	return bs
+}
+
+func partPath(message string, i int) string {
+	member := ".content["
+	if strings.HasPrefix(message, "contents") {
+		member = ".parts["
+	}
+	return message + member + strconv.Itoa(i) + "]"
+}
+
+// speak adds to the turn under way where the same side goes on, and begins a new one otherwise.
+func (e *encoding) speak(assistant bool, bs []block) {
+	if len(bs) == 0 {
+		return
+	}
+	if n := len(e.turns); n == 0 || e.turns[n-1].assistant != assistant {
+		e.turns = append(e.turns, turn{assistant: assistant})
+	}
+	t := &e.turns[len(e.turns)-1]
+	for _, b := range bs {
+		if b.Kind == sdk.PartResult && !assistant {
+			t.results = append(t.results, b)
+		} else {
+			t.rest = append(t.rest, b)
+		}
+	}
+}
+
+// blank says whether a text is empty or holds white space only. A held text is long, and taken to say something.
+func blank(t sdk.Text) bool { return !t.Held() && len(trimSpace(t.Raw())) == 0 }
+
+// trimSpace cuts white space off the end of string content, escaped as it stands.
+func trimSpace(raw []byte) []byte {
+	for len(raw) > 0 {
+		n := len(raw)
+		switch {
+		case raw[n-1] == ' ':
+			raw = raw[:n-1]
+		case n > 1 && bytes.IndexByte([]byte("nrtf"), raw[n-1]) >= 0 && raw[n-2] == '\\' && !escaped(raw[:n-2]):
+			raw = raw[:n-2]
+		default:
+			return raw
+		}
+	}
+	return raw
+}
+
+// escaped says whether what follows raw stands behind an odd number of backslashes.
+func escaped(raw []byte) bool {
+	n := 0
+	for n < len(raw) && raw[len(raw)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
+// trimmed cuts white space off the end of a text: the API refuses a last assistant text that ends in it. Of a held text
+// only the tail is seen; where it begins in backslashes or is all blank, the text is left as it is, and the provider
+// will say what it thinks of it.
+func trimmed(t sdk.Text) sdk.Text {
+	if !t.Held() {
+		return t.Slice(0, len(trimSpace(t.Raw())))
+	}
+	tail := t.Facts().Tail
+	kept := trimSpace(tail)
+	if len(kept) == 0 || len(bytes.TrimLeft(tail, `\`)) < len(tail) {
+		return t
+	}
+	return t.Slice(0, t.Len()-(len(tail)-len(kept)))
+}
