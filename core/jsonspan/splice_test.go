@@ -86,37 +86,49 @@ func TestSplice(t *testing.T) {
 	splice(t, `{"mod\u0065l":"a"}`, `model="b"`, `{"mod\u0065l":"b"}`)
 }
 
-func TestSpliceOverlap(t *testing.T) {
-	var d Doc
-	if err := d.Parse([]byte(`{"a":{"b":1}}`), Limits{}); err != nil {
-		t.Fatal(err)
-	}
+func TestSplicePanics(t *testing.T) {
+	d := parse(t, `{"a":{"b":1}}`)
 	b, _ := d.Find(0, "a", "b")
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	Splice(nil, d.Body, []Edit{d.Replace(b, nil), d.Delete(0, 1)})
+	panics := func(name string, f func()) {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+	panics("edit in a deleted member", func() { Splice(nil, d.Body, []Edit{d.Replace(b, nil), d.Delete(0, 1)}) })
+	panics("value edited twice", func() { Splice(nil, d.Body, []Edit{d.Replace(b, nil), d.Replace(b, nil)}) })
+	panics("backwards", func() { Splice(nil, d.Body, []Edit{{From: 2, To: 1}}) })
+	panics("beyond the end", func() { Splice(nil, d.Body, []Edit{{From: 2, To: 99}}) })
+	panics("insert into a number", func() { d.Insert(b, "x", nil) })
+	panics("delete of a value", func() { d.Delete(0, b) })
+	panics("delete in another object", func() { d.Delete(0, b-1) })
 }
 
-// TestSpliceByMap compares random edits of a flat object with the same changes of a list of members.
-func TestSpliceByMap(t *testing.T) {
+// flatObject draws an object of up to six numbers, with white space wherever it may be.
+func flatObject(t *rapid.T) string {
+	space := rapid.SampledFrom([]string{"", " ", "\n\t"})
+	text := "{" + space.Draw(t, "s")
+	for i := range rapid.IntRange(0, 6).Draw(t, "members") {
+		if i > 0 {
+			text += space.Draw(t, "s") + "," + space.Draw(t, "s")
+		}
+		text += fmt.Sprintf(`"m%d"%s:%s%d`, i, space.Draw(t, "s"), space.Draw(t, "s"), i)
+	}
+	return text + space.Draw(t, "s") + "}"
+}
+
+// TestSpliceByList compares random edits of a flat object with the same changes of a list of members.
+func TestSpliceByList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type pair struct {
 			name  string
 			value any
 		}
-		space := rapid.SampledFrom([]string{"", " ", "\n\t"})
-		before := rapid.IntRange(0, 6).Draw(t, "members")
-		text := "{" + space.Draw(t, "s")
-		for i := range before {
-			if i > 0 {
-				text += space.Draw(t, "s") + "," + space.Draw(t, "s")
-			}
-			text += fmt.Sprintf(`"m%d"%s:%s%d`, i, space.Draw(t, "s"), space.Draw(t, "s"), i)
-		}
-		text += space.Draw(t, "s") + "}"
+		text := flatObject(t)
 		var d Doc
 		if err := d.Parse([]byte(text), Limits{}); err != nil {
 			t.Fatal(err)
@@ -124,10 +136,7 @@ func TestSpliceByMap(t *testing.T) {
 		var edits []Edit
 		var want []pair
 		for key, val := range d.Members(0) {
-			v := any(float64(len(want)))
-			if n, ok := d.Float(val); ok {
-				v = n
-			}
+			v, _ := d.Float(val)
 			switch rapid.IntRange(0, 2).Draw(t, "edit") {
 			case 0:
 				edits = append(edits, d.Delete(0, key))
@@ -164,4 +173,18 @@ func TestSpliceByMap(t *testing.T) {
 			t.Fatalf("%q becomes %q, want %v", text, out, want)
 		}
 	})
+}
+
+func TestSpliceDoesNotAllocate(t *testing.T) {
+	d := parse(t, `{"model":"a","n":1,"stream":true}`)
+	model, _ := d.Member(0, "model")
+	n, _ := d.Member(0, "n")
+	edits := []Edit{d.Delete(0, n-1), d.Replace(model, []byte(`"b"`)), d.Insert(0, "x", []byte("0"))}
+	segs := make([][]byte, 0, 8)
+	if got := testing.AllocsPerRun(100, func() { segs, _ = Splice(segs[:0], d.Body, edits) }); got != 0 {
+		t.Errorf("%v allocations, want 0", got)
+	}
+	if got := bytes.Join(segs, nil); string(got) != `{"model":"b","stream":true,"x":0}` {
+		t.Errorf("got %s", got)
+	}
 }

@@ -9,13 +9,13 @@ import (
 // Kind returns the kind of node i.
 func (d *Doc) Kind(i int) Kind { return d.Nodes[i].Kind }
 
-// Raw returns the bytes of value i, as they stand in Body.
+// Raw returns the bytes of value i: a sub-slice of Body.
 func (d *Doc) Raw(i int) []byte {
 	n := &d.Nodes[i]
 	return d.Body[n.Off:n.End:n.End]
 }
 
-// Inner returns the bytes between the quotes of string i, escaped as they stand, and nil for other kinds.
+// Inner returns the bytes between the quotes of string i, still escaped: a sub-slice of Body, and nil for other kinds.
 func (d *Doc) Inner(i int) []byte {
 	n := &d.Nodes[i]
 	if n.Kind != String {

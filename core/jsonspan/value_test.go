@@ -30,6 +30,15 @@ func TestMember(t *testing.T) {
 	if v, ok := d.Find(0, "a", "b", "c"); !ok || d.Len(v) != 3 || string(d.Raw(v)) != "[1,2,3]" {
 		t.Errorf("a.b.c: %v %v", v, ok)
 	}
+	for key := range d.Members(0) {
+		if !d.Is(key, "Model") {
+			t.Errorf("the first member is %s", d.Raw(key))
+		}
+		break
+	}
+	for range d.Items(0) {
+		t.Error("an object has items")
+	}
 	if _, ok := d.Find(0, "a", "x", "c"); ok {
 		t.Error("a.x.c is there")
 	}
