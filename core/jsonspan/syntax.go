@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -60,34 +59,33 @@ func (d *Doc) refuse(nodes []Node, s stop) error {
 	case tooDeep:
 		e.Msg = fmt.Sprintf("nested deeper than %d", s.depth)
 	case wantName:
-		d.unexpected(e, "a member name in quotes")
+		d.unexpected(e, s.why, "a member name in quotes")
 	case wantColon:
-		d.unexpected(e, "a colon")
+		d.unexpected(e, s.why, "a colon")
 	case wantValue:
-		d.unexpected(e, "a value")
+		d.unexpected(e, s.why, "a value")
 	case wantComma:
-		d.unexpected(e, "a comma or the end of the "+nodes[s.open].Kind.String())
+		d.unexpected(e, s.why, "a comma or the end of the "+nodes[s.open].Kind.String())
 	case wantEnd:
-		d.unexpected(e, "the end of the text")
+		d.unexpected(e, s.why, "the end of the text")
 	}
 	e.Line, e.Column = d.Position(e.Off)
 	return e
 }
 
 // unexpected fills in the message where something else was wanted than what stands at e.Off.
-func (d *Doc) unexpected(e *SyntaxError, want string) {
+func (d *Doc) unexpected(e *SyntaxError, why reason, want string) {
 	rest := d.Body[e.Off:]
 	if len(rest) == 0 {
 		e.Msg = "unexpected end of text, want " + want
 		return
 	}
-	value := want == "a value"
 	c := rest[0]
 	switch {
-	case c == '"' && (value || strings.HasSuffix(want, "in quotes")):
+	case c == '"' && (why == wantName || why == wantValue):
 		n, msg := stringFault(rest)
 		e.Off, e.Msg = e.Off+n, msg
-	case value && (c == '-' || c-'0' <= 9):
+	case why == wantValue && (c == '-' || c-'0' <= 9):
 		e.Msg = "malformed number"
 	case e.Off == 0 && bytes.HasPrefix(rest, []byte("\ufeff")):
 		e.Msg = "byte order mark before the text"
