@@ -33,6 +33,11 @@ func (d *decoder) start(index int64, b sdk.Node, out *sdk.Events) error {
 		d.calls++
 		e := out.Add(sdk.ToolBegin)
 		e.Call, e.ID, e.Name = open.call, b.Get("id").Text(), b.Get("name").Text()
+		if input := b.Get("input"); input.Len() > 0 {
+			open.given = true
+			e := out.Add(sdk.ToolInput)
+			e.Call, e.Text = open.call, input.Value().Text()
+		}
 	default:
 		open.begin(kind, b, out)
 	}
@@ -86,7 +91,7 @@ func (d *decoder) delta(index int64, delta sdk.Node, out *sdk.Events) error {
 	case "input_json_delta":
 		piece := delta.Get("partial_json").Text()
 		switch {
-		case open == nil || piece.Empty():
+		case open == nil || open.given || piece.Empty():
 		case open.tool:
 			e := out.Add(sdk.ToolInput)
 			e.Call, e.Text = open.call, piece

@@ -29,6 +29,7 @@ type decoder struct {
 type openBlock struct {
 	tool    bool
 	call    int    // of a tool
+	given   bool   // a tool's input came with its beginning
 	foreign string // type of a block that is given whole at its end
 	first   []byte // such a block as it began
 	member  string // that is collected, of such a block
@@ -53,7 +54,13 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 	}
 	switch root.Get("type").Str() {
 	case "message_start":
-		d.begin(root.Get("message"), out)
+		// The start of an answer that goes on in a server tool holds what the model has said already.
+		m := root.Get("message")
+		d.begin(m, out)
+		if err := d.content(m, out); err != nil {
+			return err
+		}
+		d.finish(m, out)
 	case "content_block_start":
 		return d.start(root.Get("index").Int(), root.Get("content_block"), out)
 	case "content_block_delta":
@@ -98,21 +105,25 @@ func (d *decoder) whole(m sdk.Node, out *sdk.Events) error {
 		return nil
 	}
 	d.begin(m, out)
+	if err := d.content(m, out); err != nil {
+		return err
+	}
+	d.finish(m, out)
+	d.over = true
+	out.Add(sdk.Done)
+	return nil
+}
+
+// content reads the whole blocks of a message.
+func (d *decoder) content(m sdk.Node, out *sdk.Events) error {
 	i := int64(0)
 	for b := range m.Get("content").Items() {
 		if err := d.start(i, b, out); err != nil {
 			return err
 		}
-		if open := d.blocks[i]; open != nil && open.tool {
-			e := out.Add(sdk.ToolInput)
-			e.Call, e.Text = open.call, b.Get("input").Value().Text()
-		}
 		d.stop(i, out)
 		i++
 	}
-	d.finish(m, out)
-	d.over = true
-	out.Add(sdk.Done)
 	return nil
 }
 

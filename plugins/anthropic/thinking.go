@@ -23,11 +23,14 @@ func (e *encoding) think() thought {
 	if r.Effort == "none" || r.Mode == sdk.ReasoningOff || r.Mode == sdk.ReasoningUnset && r.Effort == "" && r.Budget == 0 {
 		return thought{}
 	}
-	if e.forced() {
+	switch {
+	case e.major > 0 && !e.atLeast(3, 7):
+		e.plan.Drop("reasoning", "the model does not think")
+		return thought{}
+	case e.forced():
 		e.plan.Drop("reasoning", "the model does not think where a tool call is forced")
 		return thought{}
-	}
-	if e.atLeast(4, 6) {
+	case e.atLeast(4, 6):
 		return e.adapt()
 	}
 	return e.budget()

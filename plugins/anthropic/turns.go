@@ -39,7 +39,11 @@ func (e *encoding) arrange() error {
 			last = m
 			continue
 		}
-		e.speak(m.Role == sdk.Assistant, e.spoken(m))
+		bs := e.spoken(m)
+		if len(bs) == 0 && m.Role == sdk.User {
+			e.plan.Drop(m.Path, "the message is empty")
+		}
+		e.speak(m.Role == sdk.Assistant, bs)
 		last = m
 	}
 	if leading && len(e.system) > 0 {
@@ -70,6 +74,10 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 		if p.Kind == sdk.PartThinking && p.Signature.Empty() {
 			// Another model's: the API checks signatures, and would refuse it.
 			e.plan.Drop(p.path, "reasoning without a signature")
+			continue
+		}
+		if p.Kind == sdk.PartRedacted && p.Type != "" && !strings.HasPrefix(p.Type, "anthropic") {
+			e.plan.Drop(p.path, "another provider's sealed reasoning")
 			continue
 		}
 		bs = append(bs, p)

@@ -14,20 +14,12 @@ func (c *choice) message(m sdk.Node, out *sdk.Events) error {
 	if t := m.Get("refusal").Text(); !t.Empty() {
 		c.refusal(t, out)
 	}
-	n := -1
 	for item := range m.Get("tool_calls").Items() {
-		if n++; item.Kind() == 0 {
-			continue
-		}
 		if err := c.call(item, out); err != nil {
 			return err
 		}
 	}
-	if old := m.Get("function_call"); old.Len() > 0 {
-		if err := c.oldCall(old, out); err != nil {
-			return err
-		}
-	}
+	c.oldCall(m.Get("function_call"), out)
 	for item := range m.Get("annotations").Items() {
 		e := out.Add(sdk.Citation)
 		e.Choice, e.Value = c.index, item.Value()
@@ -113,6 +105,9 @@ func (c *choice) call(item sdk.Node, out *sdk.Events) error {
 		f, input = item.Get("custom"), "input"
 	}
 	id, name := item.Get("id").Str(), f.Get("name").Str()
+	if id == "" && name == "" && f.Get(input).Null() {
+		return nil
+	}
 	n, err := c.find(item.Get("index"), id, name)
 	if err != nil {
 		return err
@@ -187,11 +182,15 @@ func (k *call) begin(c *choice, n int, out *sdk.Events) {
 	}
 }
 
-// oldCall reads function_call, the form before tool calls: one call, without an id.
-func (c *choice) oldCall(f sdk.Node, out *sdk.Events) error {
+// oldCall reads function_call, the form before tool calls: one call, without an id. Snowflake sends one that is empty
+// where there is none.
+func (c *choice) oldCall(f sdk.Node, out *sdk.Events) {
+	name, input := f.Get("name").Str(), f.Get("arguments")
+	if name == "" && input.Text().Empty() {
+		return
+	}
 	if len(c.calls) == 0 {
 		c.calls = append(c.calls, &call{index: -1})
 	}
-	c.piece(0, f.Get("name").Str(), f.Get("arguments"), out)
-	return nil
+	c.piece(0, name, input, out)
 }

@@ -22,7 +22,7 @@ type encoding struct {
 	names map[string]string // tool names that had to change
 	open  []openCall        // calls of the last assistant turn that no result has answered yet
 	made  int               // ids made for calls that came without
-	moved []piece           // media of tool results, waiting for a user message
+	moved []piece           // media of tool results and words between results, waiting for a user message
 }
 
 // Encode writes the request as a chat completion.

@@ -19,7 +19,7 @@ const break2 = `\n\n`
 func (e *encoding) messages() error {
 	e.w.Name("messages").Array()
 	for i := range e.Messages {
-		if err := e.message(&e.Messages[i]); err != nil {
+		if err := e.message(i); err != nil {
 			return err
 		}
 	}
@@ -30,7 +30,8 @@ func (e *encoding) messages() error {
 	return nil
 }
 
-func (e *encoding) message(m *sdk.Message) error {
+func (e *encoding) message(at int) error {
+	m := &e.Messages[at]
 	switch m.Role {
 	case sdk.System, sdk.Developer:
 		return e.system(m)
@@ -54,13 +55,30 @@ func (e *encoding) message(m *sdk.Message) error {
 			return err
 		}
 	}
-	if len(rest) == 0 && results > 0 {
+	switch {
+	case len(rest) == 0 && results > 0:
+		return nil
+	case e.resultsAfter(at):
+		e.moved = append(e.moved, rest...)
 		return nil
 	}
 	if len(rest) == 0 {
 		rest = []piece{{&sdk.Part{Kind: sdk.PartText, Text: sdk.T("")}, m.Path}}
 	}
 	return e.user(rest, m.Name)
+}
+
+// resultsAfter says whether results of tools follow a message before the assistant speaks again. What the user says
+// between results waits for the last of them.
+func (e *encoding) resultsAfter(at int) bool {
+	for i := at + 1; i < len(e.Messages) && e.Messages[i].Role != sdk.Assistant; i++ {
+		for j := range e.Messages[i].Parts {
+			if e.Messages[i].Parts[j].Kind == sdk.PartResult {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func partPath(message string, i int) string {

@@ -1,0 +1,192 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// calls gives the calls of an answer, each as name, id and input.
+func calls(events []sdk.Event) []string {
+	var got []string
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case sdk.ToolBegin:
+			got = append(got, string(e.Name.Raw())+" "+string(e.ID.Raw())+" ")
+		case sdk.ToolInput:
+			got[e.Call] += string(e.Text.Raw())
+		}
+	}
+	return got
+}
+
+func TestCallsOfStream(t *testing.T) {
+	delta := func(calls string) string {
+		return `{"id":"x","choices":[{"index":0,"delta":{"tool_calls":[` + calls + `]}}]}`
+	}
+	tests := []struct {
+		name   string
+		pieces []string
+		want   []string
+	}{
+		{"no index, ids", []string{`{"id":"a","function":{"name":"f","arguments":"1"}}`, `{"id":"b","function":{"name":"f","arguments":"2"}}`}, []string{"f a 1", "f b 2"}},
+		{"no index, no ids", []string{`{"function":{"name":"f","arguments":"1"}}`, `{"function":{"arguments":"2"}}`, `{"function":{"name":"f","arguments":"3"}}`}, []string{"f  12", "f  3"}},
+		{"two in one delta", []string{`{"index":0,"id":"a","function":{"name":"f"}},{"index":1,"id":"b","function":{"name":"g"}}`, `{"index":1,"function":{"arguments":"2"}},{"index":0,"function":{"arguments":"1"}}`}, []string{"f a 1", "g b 2"}},
+		{"name after id", []string{`{"index":0,"id":"a"}`, `{"index":0,"function":{"name":"f"}}`, `{"index":0,"function":{"arguments":"1"}}`}, []string{"f a 1"}},
+		{"id after name without input", []string{`{"index":0,"function":{"name":"f"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`}, []string{"f  1"}},
+		{"input as an object", []string{`{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}`}, []string{`f a {\"x\":1}`}},
+		{"nothing but the shell", []string{`{}`, `{"function":{}}`}, nil},
+		{"large index", []string{`{"index":9223372036854775807,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":9223372036854775807,"function":{"arguments":"2"}}`}, []string{"f a 12"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var frames []string
+			for _, p := range test.pieces {
+				frames = append(frames, delta(p))
+			}
+			events := decodeAll(t, sdk.AnswerInfo{Stream: true}, append(frames, "[DONE]")...)
+			if diff := cmp.Diff(test.want, calls(events)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if events[len(events)-1].Kind != sdk.Done {
+				t.Errorf("last event %+v, want the end", events[len(events)-1])
+			}
+		})
+	}
+}
+
+func TestReasons(t *testing.T) {
+	tests := []struct {
+		choice string
+		reason sdk.Reason
+		native string
+		stop   string
+	}{
+		{`"message":{"content":"x"},"finish_reason":"stop"`, sdk.ReasonStop, "stop", ""},
+		{`"message":{"content":"x"},"finish_reason":""`, sdk.ReasonStop, "", ""},
+		{`"message":{"content":"x"}`, sdk.ReasonStop, "", ""},
+		{`"message":{"content":"x"},"finish_reason":"solar_flare"`, sdk.ReasonStop, "solar_flare", ""},
+		{`"message":{"content":"x"},"finish_reason":"length"`, sdk.ReasonLength, "length", ""},
+		{`"message":{"content":"x"},"finish_reason":"model_length"`, sdk.ReasonContext, "model_length", ""},
+		{`"message":{"content":"x"},"finish_reason":"content_filter"`, sdk.ReasonFilter, "content_filter", ""},
+		{`"message":{"content":"x"},"finish_reason":"error"`, sdk.ReasonFault, "error", ""},
+		{`"message":{"content":null,"refusal":"no"},"finish_reason":"stop"`, sdk.ReasonRefusal, "stop", ""},
+		{`"message":{"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"`, sdk.ReasonTool, "function_call", ""},
+		{`"message":{"content":"x"},"finish_reason":"stop","stop_reason":"END"`, sdk.ReasonStopText, "stop", "END"},
+		{`"message":{"content":"x"},"finish_reason":"stop","stop_reason":128009`, sdk.ReasonStop, "stop", ""},
+	}
+	for _, test := range tests {
+		events := decodeAll(t, sdk.AnswerInfo{}, `{"id":"x","choices":[{"index":0,`+test.choice+`}]}`)
+		for i := range events {
+			if e := &events[i]; e.Kind == sdk.Finish {
+				if e.Reason != test.reason || string(e.Native.Raw()) != test.native || string(e.Stop.Raw()) != test.stop {
+					t.Errorf("%s: reason %d native %q stop %q; want %d %q %q", test.choice, e.Reason, e.Native.Raw(), e.Stop.Raw(), test.reason, test.native, test.stop)
+				}
+			}
+		}
+		if events[len(events)-1].Kind != sdk.Done {
+			t.Errorf("%s: not ended", test.choice)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		usage string
+		want  sdk.Usage
+	}{
+		{`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}`,
+			sdk.Usage{Input: 4, CacheRead: 4, CacheWrite: 2, Output: 2, Reasoning: 3, Known: true}},
+		{`{"prompt_tokens":10,"completion_tokens":5,"prompt_cache_hit_tokens":7,"prompt_cache_miss_tokens":3}`, sdk.Usage{Input: 3, CacheRead: 7, Output: 5, Known: true}},
+		{`{"prompt_tokens":10,"completion_tokens":5,"cached_tokens":7}`, sdk.Usage{Input: 3, CacheRead: 7, Output: 5, Known: true}},
+		// xAI: reasoning beside the completion, and in the total.
+		{`{"prompt_tokens":436,"completion_tokens":68,"total_tokens":652,"completion_tokens_details":{"reasoning_tokens":148}}`, sdk.Usage{Input: 436, Output: 68, Reasoning: 148, Known: true}},
+		// Google: thoughts in the total alone.
+		{`{"prompt_tokens":35,"completion_tokens":12,"total_tokens":109}`, sdk.Usage{Input: 35, Output: 12, Reasoning: 62, Known: true}},
+		{`{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}`, sdk.Usage{CacheRead: 18, Output: 5, Known: true, Disputed: true}},
+		{`{"prompt_tokens":-1,"completion_tokens":5}`, sdk.Usage{Output: 5, Known: true, Disputed: true}},
+	}
+	for _, test := range tests {
+		for _, frame := range []string{
+			`{"id":"x","choices":[],"usage":` + test.usage + `}`,
+			`{"id":"x","choices":[],"x_groq":{"usage":` + test.usage + `}}`,
+			`{"id":"x","choices":[{"index":0,"delta":{},"usage":` + test.usage + `}]}`,
+		} {
+			events := decodeAll(t, sdk.AnswerInfo{Stream: true}, frame)
+			got := events[len(events)-1]
+			if diff := cmp.Diff(test.want, got.Usage); got.Kind != sdk.UsageSeen || diff != "" {
+				t.Errorf("%s (-want +got):\n%s", frame, diff)
+			}
+		}
+	}
+}
+
+func TestBrokenFrames(t *testing.T) {
+	for _, text := range []string{"<html>", "[DONE", "{"} {
+		d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
+		if err := d.Decode(&sdk.Frame{Text: []byte(text)}, new(sdk.Events)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+	many := strings.Repeat(`{"index":0,"delta":{"content":"x"}},`, 2)
+	events := decodeAll(t, sdk.AnswerInfo{Stream: true}, `{"id":"x","choices":[`+strings.TrimSuffix(many, ",")+`]}`)
+	if len(events) != 3 {
+		t.Errorf("%d events, want begin and two texts", len(events))
+	}
+	d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
+	var doc sdk.Doc
+	if err := doc.Parse([]byte(`{"choices":[{"index":-1,"delta":{"content":"x"}}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Decode(&sdk.Frame{Doc: &doc}, new(sdk.Events)); err == nil {
+		t.Error("a choice below 0: no error")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"x","model":"m","choices":[{"index":0,"delta":{"content":"a","reasoning":"b","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`,
+		`{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"text":"x"}]},{"type":"image"}],"function_call":{"name":"f"},"annotations":[1],"audio":{},"reasoning_details":[{"data":"x"}]},"logprobs":{}}]}`,
+		`{"error":{"message":"x","code":1e999}}`, `[[]]`, `"x"`, `[DONE]`, ``,
+	} {
+		f.Add([]byte(seed), true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, stream bool) {
+		d := New().NewDecoder(sdk.AnswerInfo{Stream: stream})
+		var out sdk.Events
+		for range 2 {
+			frame := &sdk.Frame{Text: text}
+			var doc sdk.Doc
+			if doc.Parse(text) == nil {
+				frame = &sdk.Frame{Doc: &doc}
+			}
+			if d.Decode(frame, &out) != nil {
+				return
+			}
+		}
+		if err := d.End(&out); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkDecodeChunk(b *testing.B) {
+	text := []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"gpt-4.1","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abcdef"}`)
+	d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
+	var doc sdk.Doc
+	var out sdk.Events
+	b.ReportAllocs()
+	for b.Loop() {
+		out.List = out.List[:0]
+		if err := doc.Parse(text); err != nil {
+			b.Fatal(err)
+		}
+		if err := d.Decode(&sdk.Frame{Doc: &doc}, &out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
