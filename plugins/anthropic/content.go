@@ -77,18 +77,18 @@ func foreign(kind string, v sdk.Value, out *sdk.Events) {
 // delta reads a piece of a block.
 func (d *decoder) delta(index int64, delta sdk.Node, out *sdk.Events) error {
 	open := d.blocks[index]
-	switch delta.Get("type").Str() {
-	case "text_delta":
+	switch kind := delta.Get("type"); {
+	case kind.Is("text_delta"):
 		out.Text(0, delta.Get("text").Text())
-	case "thinking_delta":
+	case kind.Is("thinking_delta"):
 		out.Thinking(0, delta.Get("thinking").Text())
-	case "signature_delta":
+	case kind.Is("signature_delta"):
 		signature(delta.Get("signature").Text(), out)
-	case "citations_delta":
+	case kind.Is("citations_delta"):
 		if v := delta.Get("citation").Value(); v.Present() {
 			out.Add(sdk.Citation).Value = v
 		}
-	case "input_json_delta":
+	case kind.Is("input_json_delta"):
 		piece := delta.Get("partial_json").Text()
 		switch {
 		case open == nil || open.given || piece.Empty():
@@ -98,7 +98,7 @@ func (d *decoder) delta(index int64, delta sdk.Node, out *sdk.Events) error {
 		case open.member == "input":
 			return open.collect(piece.JSON())
 		}
-	case "compaction_delta":
+	case kind.Is("compaction_delta"):
 		if open != nil && open.member == "content" {
 			return open.collect(delta.Get("content").Value())
 		}

@@ -52,8 +52,10 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 		d.fail(failure, out)
 		return nil
 	}
-	switch root.Get("type").Str() {
-	case "message_start":
+	switch kind := root.Get("type"); {
+	case kind.Is("content_block_delta"): // first: nearly all events are
+		return d.delta(root.Get("index").Int(), root.Get("delta"), out)
+	case kind.Is("message_start"):
 		// The start of an answer that goes on in a server tool holds what the model has said already.
 		m := root.Get("message")
 		d.begin(m, out)
@@ -61,21 +63,19 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 			return err
 		}
 		d.finish(m, out)
-	case "content_block_start":
+	case kind.Is("content_block_start"):
 		return d.start(root.Get("index").Int(), root.Get("content_block"), out)
-	case "content_block_delta":
-		return d.delta(root.Get("index").Int(), root.Get("delta"), out)
-	case "content_block_stop":
+	case kind.Is("content_block_stop"):
 		d.stop(root.Get("index").Int(), out)
-	case "message_delta":
+	case kind.Is("message_delta"):
 		d.usage(root.Get("usage"), out)
 		d.finish(root.Get("delta"), out)
-	case "message_stop":
+	case kind.Is("message_stop"):
 		d.over = true
 		out.Add(sdk.Done)
-	case "ping":
+	case kind.Is("ping"):
 		out.Add(sdk.Ping)
-	case "message":
+	case kind.Is("message"):
 		return d.whole(root, out)
 	}
 	return nil

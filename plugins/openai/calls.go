@@ -102,7 +102,7 @@ func (e *encoding) result(p piece) error {
 		add(sdk.T("The result follows in the next message."))
 	}
 	if r.Error {
-		e.plan.Drop(p.path+".is_error", "chat completions have no mark for a failed tool")
+		e.plan.Drop(p.path+".is_error", "chat completions have no mark for the error of a tool")
 	}
 	e.uncached(p)
 	e.w.Object()
