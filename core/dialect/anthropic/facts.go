@@ -92,18 +92,20 @@ func (r *facts) messages(v int) {
 	if r.f.Messages == 0 {
 		r.Refuse(v, "want at least one message")
 	}
-	last := 0
+	prefill := false
 	for m := range r.Items(v) {
-		if last = 0; r.Object(m) {
-			last = r.message(m)
+		if prefill = false; r.Object(m) {
+			prefill = r.message(m)
 		}
 	}
-	r.needIf(last > 0 && r.Is(last, "assistant"), dialect.Prefill)
+	r.needIf(prefill, dialect.Prefill)
 }
 
-// message reads one message and gives the node of its role.
-func (r *facts) message(m int) (role int) {
-	calls := 0
+// message reads one message; prefill says that it is the beginning of an answer where it is the last one. A turn that
+// ends in a block of a server tool is no text to go on with, but a turn that was paused.
+func (r *facts) message(m int) (prefill bool) {
+	role := 0
+	calls, text := 0, false
 	for k, v := range r.Members(m) {
 		if r.Kind(v) == jsonspan.Null {
 			continue
@@ -113,31 +115,37 @@ func (r *facts) message(m int) (role int) {
 			role = v
 			r.Content(v)
 		case "content":
-			calls = r.content(v)
+			calls, text = r.content(v)
 		}
 	}
 	if role == 0 {
 		r.Missing(m, "role")
 	}
 	r.needIf(calls > 1, dialect.ParallelTools)
-	return role
+	return text && role > 0 && r.Is(role, "assistant")
 }
 
-// content counts the text of a string or of blocks, sees what the blocks call for, and counts the tool calls.
-func (r *facts) content(v int) (calls int) {
+// content counts the text of a string or of blocks, sees what the blocks call for, and counts the tool calls. text says
+// that it ends in text.
+func (r *facts) content(v int) (calls int, text bool) {
 	switch r.Kind(v) {
 	case jsonspan.String:
 		r.f.TextBytes += len(r.Inner(v))
+		text = true
 	case jsonspan.Array:
 		for b := range r.Items(v) {
-			if r.Object(b) && r.block(b) {
+			if !r.Object(b) {
+				continue
+			}
+			if r.block(b) {
 				calls++
 			}
+			text = r.Is(r.Get(b, "type"), "text")
 		}
 	default:
 		r.Want(v, "a string or a list of blocks")
 	}
-	return calls
+	return calls, text
 }
 
 // block looks at one block; call says that it is a tool call.
@@ -165,9 +173,11 @@ func (r *facts) block(b int) (call bool) {
 		if c := r.Get(b, "content"); c > 0 {
 			r.content(c)
 		}
-	default:
-		r.Content(t)
+	case r.Is(t, "thinking"):
 		r.text(b, "thinking")
+	default: // of a server tool, as a rule: the model reads it whole
+		r.Content(t)
+		r.f.TextBytes += len(r.Raw(b))
 	}
 	return false
 }

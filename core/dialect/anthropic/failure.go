@@ -23,7 +23,7 @@ func (Dialect) AppendError(dst []byte, f *sdk.Failure, requestID string) []byte 
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonspan.AppendQuote(dst, typ)
 	dst = append(dst, `,"message":`...)
-	dst = jsonspan.AppendQuote(dst, message(f))
+	dst = jsonspan.AppendQuote(dst, publicText(f))
 	if f.Code != "" && f.Kind != sdk.UpstreamAuth {
 		dst = append(dst, `,"details":{"error_code":`...)
 		dst = append(jsonspan.AppendQuote(dst, f.Code), '}')
@@ -35,8 +35,8 @@ func (Dialect) AppendError(dst []byte, f *sdk.Failure, requestID string) []byte 
 	return append(dst, '}')
 }
 
-// message is the text with the member at fault.
-func message(f *sdk.Failure) string {
+// publicText is the text with the member at fault.
+func publicText(f *sdk.Failure) string {
 	text := dialect.Said(f)
 	if f.Param == "" || f.Status != 0 || strings.Contains(text, f.Param) {
 		return text

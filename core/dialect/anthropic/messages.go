@@ -129,6 +129,9 @@ func (r *decoder) call(b int) *sdk.Call {
 		c.Arguments = r.Value(input)
 	}
 	r.rest(b, "type", "id", "name", "input", "cache_control", "caller")
+	if caller := r.Get(b, "caller"); caller > 0 && !r.Is(r.Get(caller, "type"), "direct") {
+		r.unknown(caller) // code of a server tool made the call
+	}
 	return c
 }
 

@@ -59,7 +59,7 @@ func (o *observer) event() dialect.Seen {
 	switch string(d.Inner(t)) {
 	case "message_start":
 		if m, ok := member(d, 0, "message"); ok {
-			o.usage(m)
+			return dialect.Seen{Content: o.message(m)}
 		}
 	case "content_block_start":
 		b, ok := member(d, 0, "content_block")
@@ -87,17 +87,24 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 	if fail := readError(d, false); fail != nil {
 		return dialect.Seen{Failure: fail}
 	}
-	content, ok := member(d, 0, "content")
-	if !ok || d.Kind(content) != jsonspan.Array {
+	if content, ok := member(d, 0, "content"); !ok || d.Kind(content) != jsonspan.Array {
 		_, counted := member(d, 0, "input_tokens")
 		return dialect.Seen{Done: counted, Content: counted}
 	}
-	o.usage(0)
-	seen := dialect.Seen{Done: true, Content: o.stop(0)}
-	for b := range d.Items(content) {
-		seen.Content = seen.Content || says(d, b)
+	return dialect.Seen{Done: true, Content: o.message(0)}
+}
+
+// message reads a message. The one that a stream starts with is empty as a rule; where code of a server tool calls the
+// client's tools, it is whole, with its call and its stop_reason.
+func (o *observer) message(m int) (content bool) {
+	o.usage(m)
+	content = o.stop(m)
+	if blocks, ok := member(&o.doc, m, "content"); ok {
+		for b := range o.doc.Items(blocks) {
+			content = content || says(&o.doc, b)
+		}
 	}
-	return seen
+	return content
 }
 
 func (o *observer) usage(obj int) {

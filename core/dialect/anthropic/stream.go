@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -32,7 +33,8 @@ type stream struct {
 	signed bool  // the open thinking block has its signature
 	call   int   // the open call, as the events count it
 	custom bool  // it is a custom tool's
-	calls  int
+	begun  []int // the calls that have begun, held ones too
+	calls  int   // those written
 
 	held     []held
 	heldSize int
@@ -85,6 +87,12 @@ func (s *stream) Event(dst []byte, e *sdk.Event) []byte {
 	}
 	if e.Choice != 0 || s.end.finished {
 		return dst
+	}
+	if e.Kind == sdk.ToolBegin {
+		if slices.Contains(s.begun, e.Call) {
+			return dst
+		}
+		s.begun = append(s.begun, e.Call)
 	}
 	s.end.note(e)
 	dst = s.start(dst)
@@ -302,7 +310,11 @@ func (s *stream) joins(e *sdk.Event) *held {
 	switch e.Kind {
 	case sdk.ToolInput:
 		for i := len(s.held) - 1; i >= 0; i-- {
-			if h := &s.held[i]; h.kind == sdk.ToolInput && h.call == e.Call {
+			h := &s.held[i]
+			if h.call == e.Call && h.kind == sdk.ToolEnd {
+				return nil
+			}
+			if h.call == e.Call && h.kind == sdk.ToolInput {
 				return h
 			}
 		}

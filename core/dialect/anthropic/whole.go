@@ -28,6 +28,7 @@ type grown struct {
 	citations []byte // items of an array
 	call      int
 	custom    bool
+	ended     bool // the call has all of its input
 	id, name  []byte
 }
 
@@ -77,14 +78,24 @@ func (w *whole) add(e *sdk.Event) {
 			}
 			b.citations = append(b.citations, e.Value.Raw()...)
 		}
-	case sdk.ToolBegin:
+	default:
+		w.tool(e)
+	}
+}
+
+// tool takes an event of a tool call.
+func (w *whole) tool(e *sdk.Event) {
+	b := w.called(e.Call)
+	switch {
+	case e.Kind == sdk.ToolBegin && b == nil:
 		w.blocks = append(w.blocks, grown{kind: toolUse, call: e.Call, custom: e.Custom, name: bytes.Clone(e.Name.Raw()),
 			id: appendCallID(nil, e.ID, w.opts.RequestID, w.calls)})
 		w.calls++
-	case sdk.ToolInput:
-		if b := w.called(e.Call); b != nil {
-			b.body = append(b.body, e.Text.Raw()...)
-		}
+	case b == nil || b.ended:
+	case e.Kind == sdk.ToolInput:
+		b.body = append(b.body, e.Text.Raw()...)
+	case e.Kind == sdk.ToolEnd:
+		b.ended = true
 	}
 }
 

@@ -33,7 +33,7 @@ type decoder struct {
 	dialect.Reader
 	req       *sdk.Request
 	oldLimit  int      // max_tokens, which max_completion_tokens beats
-	oldUser   sdk.Text // user, which safety_identifier takes the place of only where it is absent
+	oldUser   sdk.Text // user, which beats safety_identifier
 	functions int      // old function_call turns, whose ids are made
 }
 
@@ -44,6 +44,9 @@ func (r *decoder) finish() {
 	}
 	if r.oldUser.Present() {
 		r.req.User = r.oldUser
+	}
+	if r.req.Reasoning.Effort == "none" {
+		r.req.Reasoning.Mode = sdk.ReasoningOff
 	}
 }
 
@@ -275,9 +278,6 @@ func (r *decoder) effort(v int) {
 		return
 	}
 	r.req.Reasoning.Effort = r.Word(v)
-	if r.req.Reasoning.Effort == "none" {
-		r.req.Reasoning.Mode = sdk.ReasoningOff
-	}
 }
 
 func (r *decoder) switched(on bool) {

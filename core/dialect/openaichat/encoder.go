@@ -41,12 +41,13 @@ type call struct {
 	number int // as the events count it; its place in the list is its index
 	custom bool
 	fed    bool // arguments have been written
+	signed bool
 	ended  bool
 }
 
 // Event appends the chunks that an event means. After the end of the answer, and of a choice, nothing is written.
 func (s *stream) Event(dst []byte, e *sdk.Event) []byte {
-	if s.ended {
+	if s.ended || silent(e) {
 		return dst
 	}
 	switch e.Kind {
@@ -82,6 +83,15 @@ func (s *stream) Event(dst []byte, e *sdk.Event) []byte {
 	return s.delta(dst, c, e)
 }
 
+// silent says whether an event is a piece of nothing.
+func silent(e *sdk.Event) bool {
+	switch e.Kind {
+	case sdk.TextDelta, sdk.ThinkingDelta, sdk.Signature, sdk.Redacted, sdk.RefusalDelta, sdk.ToolInput:
+		return e.Text.Empty()
+	}
+	return false
+}
+
 // delta writes what is said: text, reasoning, a refusal, and what belongs to them.
 func (s *stream) delta(dst []byte, c *choice, e *sdk.Event) []byte {
 	switch e.Kind {
@@ -94,10 +104,13 @@ func (s *stream) delta(dst []byte, c *choice, e *sdk.Event) []byte {
 		c.thought.add(e.Text)
 		return s.text(dst, c, "reasoning_content", e.Text)
 	case sdk.Signature:
-		if i := c.open(); i >= 0 {
+		i := c.open()
+		if i < 0 {
+			c.thought.sign(e.Text)
+		} else if k := &c.calls[i]; !k.signed {
+			k.signed = true
 			return s.callSignature(dst, c, i, e.Text)
 		}
-		c.thought.sign(e.Text)
 	case sdk.Redacted:
 		dst = s.open(dst, c)
 		dst = append(dst, `"reasoning_details":[`...)
@@ -115,9 +128,6 @@ func (s *stream) delta(dst []byte, c *choice, e *sdk.Event) []byte {
 }
 
 func (s *stream) text(dst []byte, c *choice, member string, t sdk.Text) []byte {
-	if t.Empty() {
-		return dst
-	}
 	dst = s.open(dst, c)
 	dst = append(dst, '"')
 	dst = append(dst, member...)
@@ -189,7 +199,7 @@ func (s *stream) tool(dst []byte, c *choice, e *sdk.Event) []byte {
 		c.calls = append(c.calls, call{number: e.Call, custom: e.Custom})
 		return s.toolBegin(dst, c, e)
 	case i < 0 || c.calls[i].ended:
-	case e.Kind == sdk.ToolInput && !e.Text.Empty():
+	case e.Kind == sdk.ToolInput:
 		c.calls[i].fed = true
 		return s.toolInput(dst, c, i, e.Text.Raw())
 	case e.Kind == sdk.ToolEnd:

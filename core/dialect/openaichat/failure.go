@@ -19,7 +19,7 @@ func (Dialect) AppendError(dst []byte, f *sdk.Failure, _ string) []byte {
 	typ, code := form.OpenAI, form.Code
 	if f.Kind != sdk.UpstreamAuth { // its words would look like a verdict on the client's own key
 		if f.Type != "" {
-			typ, code = f.Type, ""
+			typ = f.Type
 		}
 		if f.Code != "" {
 			code = f.Code

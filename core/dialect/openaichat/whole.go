@@ -35,6 +35,9 @@ type made struct{ id, name, input, signature []byte }
 
 // Event keeps what an event means.
 func (w *whole) Event(dst []byte, e *sdk.Event) []byte {
+	if silent(e) {
+		return dst
+	}
 	switch e.Kind {
 	case sdk.Begin:
 		if w.head == nil {
@@ -77,10 +80,11 @@ func (w *whole) add(a *answer, e *sdk.Event) {
 		a.reasoning = append(a.reasoning, e.Text.Raw()...)
 		a.thought.add(e.Text)
 	case sdk.Signature:
-		if i := a.open(); i >= 0 {
-			a.made[i].signature = append(a.made[i].signature, e.Text.Raw()...)
-		} else {
+		i := a.open()
+		if i < 0 {
 			a.thought.sign(e.Text)
+		} else if m := &a.made[i]; m.signature == nil {
+			m.signature = append(m.signature, e.Text.Raw()...)
 		}
 	case sdk.Redacted:
 		a.details = a.thought.appendRedacted(comma(a.details), e.Text)
