@@ -7,14 +7,15 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// capabilities are Anthropic's models; of two patterns that match, the first counts. The figures are of the models' page
-// (https://platform.claude.com/docs/en/about-claude/models/overview), looked up in November 2026. A model that no
-// pattern knows is taken to be able to do everything.
+// capabilities are Anthropic's models with their published limits
+// (https://platform.claude.com/docs/en/about-claude/models/overview); of two patterns that match, the first counts. A
+// model that no pattern knows is taken to be able to do everything.
 func capabilities() []sdk.Capabilities {
 	basic := []string{"tools", "parallel_tools", "images", "documents", "prefill"}
 	thinking := []string{"tools", "parallel_tools", "images", "documents", "thinking", "prefill"}
 	schema := []string{"tools", "parallel_tools", "images", "documents", "thinking", "prefill", "json_schema"}
-	latest := []string{"tools", "parallel_tools", "images", "documents", "thinking", "json_schema"} // prefill is refused from 4.6 on
+	// From 4.6 on prefill is refused (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
+	latest := []string{"tools", "parallel_tools", "images", "documents", "thinking", "json_schema"}
 	return []sdk.Capabilities{
 		{Match: "claude-3-haiku*", Can: []string{"tools", "parallel_tools", "images", "prefill"}, Context: 200_000, MaxOutput: 4_096},
 		{Match: "claude-3-5-*", Can: basic, Context: 200_000, MaxOutput: 8_192},

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -141,6 +142,14 @@ func encoded(t *testing.T, p sdk.Provider, d dialect.Dialect, body string, s set
 	var first sdk.Plan
 	if err := p.Encode(r, &first); err != nil {
 		return map[string]string{"want error": errorText(t, err)}
+	}
+	same, err := decode(d, []byte(strings.TrimSpace(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same.Model, same.Provider, same.Native, same.DefaultMax = r.Model, r.Provider, r.Native, r.DefaultMax
+	if !reflect.DeepEqual(r, same) {
+		t.Error("Encode changed the request")
 	}
 	var plan sdk.Plan
 	if err := p.Encode(r, &plan); err != nil || !bytes.Equal(first.Body.Bytes(), plan.Body.Bytes()) {

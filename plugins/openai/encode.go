@@ -17,12 +17,13 @@ const maxUser = 64
 type encoding struct {
 	*sdk.Request
 	service
-	plan  *sdk.Plan
-	w     *sdk.Writer
-	names map[string]string // tool names that had to change
-	open  []openCall        // calls of the last assistant turn that no result has answered yet
-	made  int               // ids made for calls that came without
-	moved []piece           // media of tool results and words between results, waiting for a user message
+	plan     *sdk.Plan
+	w        *sdk.Writer
+	names    map[string]string // tool names that had to change
+	open     []openCall        // calls of the last assistant turn that no result has answered yet
+	made     int               // ids made for calls that came without
+	unmarked bool              // a cache mark was left out
+	moved    []piece           // media of tool results and words between results, waiting for a user message
 }
 
 // Encode writes the request as a chat completion.
@@ -165,7 +166,7 @@ func (e *encoding) identity() {
 			e.w.Name("prompt_cache_key").Text(e.CacheKey)
 		}
 	}
-	if e.Cache.Present() && !e.cache {
+	if (e.unmarked || e.Cache.Present()) && !e.cache {
 		e.plan.Drop("cache_control", "the service caches prompts by itself")
 	}
 }

@@ -40,18 +40,20 @@ func (p *provider) Manifest() sdk.Manifest {
 	}
 }
 
-// capabilities are OpenAI's models; of two patterns that match, the first counts, so the narrow ones come first. The
-// figures are of the models' pages (https://platform.openai.com/docs/models), looked up in November 2026. A model that
-// no pattern knows is taken to be able to do everything.
+// capabilities are OpenAI's models with their published limits (https://platform.openai.com/docs/models); of two patterns
+// that match, the first counts, so the narrow ones come first. A model that no pattern knows is taken to be able to do
+// everything.
 func capabilities() []sdk.Capabilities {
 	chat := []string{"tools", "parallel_tools", "images", "documents", "json_schema", "logprobs", "n"}
 	thinking := []string{"tools", "parallel_tools", "images", "documents", "thinking", "json_schema", "n"}
 	return []sdk.Capabilities{
 		{Match: "text-embedding-*", Can: []string{"embeddings"}, Context: 8192},
 		{Match: "gpt-5*-chat*", Can: chat, Context: 128_000, MaxOutput: 16_384},
-		{Match: "gpt-5.4-mini*", Can: thinking, Context: 400_000, MaxOutput: 128_000},
-		{Match: "gpt-5.4-nano*", Can: thinking, Context: 400_000, MaxOutput: 128_000},
-		{Match: "gpt-5.4*", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
+		{Match: "gpt-5.4", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
+		{Match: "gpt-5.4-20*", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
+		{Match: "gpt-5.5", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
+		{Match: "gpt-5.5-20*", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
+		{Match: "gpt-5.[4-9]*", Can: thinking},
 		{Match: "gpt-5", Can: thinking, Context: 400_000, MaxOutput: 128_000},
 		{Match: "gpt-5-*", Can: thinking, Context: 400_000, MaxOutput: 128_000},
 		{Match: "gpt-5.[123]*", Can: thinking, Context: 400_000, MaxOutput: 128_000},

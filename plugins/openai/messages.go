@@ -158,13 +158,8 @@ func (e *encoding) text(p piece) {
 	e.w.EndObject()
 }
 
-// uncached notes, once, that cache marks are left out.
-func (e *encoding) uncached(p piece) {
-	if e.cache || !p.Cache.Present() || e.Cache.Present() {
-		return
-	}
-	e.Cache = p.Cache // noted with the request's own
-}
+// uncached remembers that a cache mark is left out; it is noted once.
+func (e *encoding) uncached(p piece) { e.unmarked = e.unmarked || p.Cache.Present() }
 
 // user writes a user message: media that tool results left behind, then the message's own parts.
 func (e *encoding) user(parts []piece, name sdk.Text) error {
