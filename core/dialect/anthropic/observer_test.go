@@ -71,7 +71,7 @@ func TestStream(t *testing.T) {
 		stream []byte
 		want   string
 	}{
-		{"life cycle is no content (case 104)", sse(start, `{"type":"ping"}`, textStart), "in 10+0+0 out 1+0"},
+		{"life cycle is no content", sse(start, `{"type":"ping"}`, textStart), "in 10+0+0 out 1+0"},
 		{"text", sse(start, textStart, textDelta), "content in 10+0+0 out 1+0"},
 		{"empty text", sse(delta(`{"type":"text_delta","text":""}`)), ""},
 		{"thinking", sse(delta(`{"type":"thinking_delta","thinking":"hm"}`)), "content"},
@@ -82,9 +82,9 @@ func TestStream(t *testing.T) {
 		{"empty input", sse(delta(`{"type":"input_json_delta","partial_json":""}`)), ""},
 		{"server tool", sse(begun(`{"type":"server_tool_use","id":"t","name":"f","input":{}}`)), "content"},
 		{"complete", sse(start, textStart, textDelta, textStop, messageDelta(`"end_turn"`, `{"output_tokens":2}`), stop), "content done stop in 10+0+0 out 2+0"},
-		{"totals, not parts (case 109)", sse(`{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":4}}}`,
+		{"totals, not parts", sse(`{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":4}}}`,
 			messageDelta(`"end_turn"`, `{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":64}`)), "stop in 2+2000+45123 out 64+0"},
-		{"a correction (case 111)", sse(`{"type":"message_start","message":{"usage":{"input_tokens":8834,"output_tokens":0}}}`,
+		{"a correction", sse(`{"type":"message_start","message":{"usage":{"input_tokens":8834,"output_tokens":0}}}`,
 			messageDelta(`"end_turn"`, `{"input_tokens":18,"output_tokens":426,"cache_creation_input_tokens":0,"cache_read_input_tokens":8831}`)), "stop in 18+8831+0 out 426+0"},
 		{"null corrects nothing", sse(start, messageDelta(`null`, `{"input_tokens":null,"output_tokens":5}`)), "in 10+0+0 out 5+0"},
 		{"thinking tokens", sse(messageDelta(`"max_tokens"`, `{"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}`)), "content length in 0+0+0 out 20+30"},
@@ -92,9 +92,9 @@ func TestStream(t *testing.T) {
 		{"a whole message at the start", sse(`{"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}}`, stop), "content done tool in 1+0+0 out 2+0"},
 		{"refusal says something", sse(start, messageDelta(`"refusal"`, `{"output_tokens":1}`), stop), "content done refusal in 10+0+0 out 1+0"},
 		{"unknown reason", sse(start, textDelta, messageDelta(`"solar_flare"`, `{"output_tokens":1}`), stop), "content done stop in 10+0+0 out 1+0"},
-		{"no end (case 093)", sse(start, textDelta), "content in 10+0+0 out 1+0"},
+		{"no end", sse(start, textDelta), "content in 10+0+0 out 1+0"},
 		{"nothing after message_stop", sse(stop, `{"type":"error","error":{"type":"api_error","message":"late"}}`), "done"},
-		{"error first (case 103)", sse(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), `overloaded "Overloaded" overloaded_error/ body true`},
+		{"error first", sse(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), `overloaded "Overloaded" overloaded_error/ body true`},
 		{"error after content", sse(start, textDelta, `{"type":"error","error":{"type":"api_error","message":"oops"}}`), `content in 10+0+0 out 1+0 upstream_error "oops" api_error/ body true`},
 		{"error of another form", []byte("event: error\ndata: {\"message\":\"down\"}\n\n"), `upstream_error "down" / body false`},
 		{"error code", sse(`{"type":"error","error":{"type":"invalid_request_error","message":"x","details":{"error_code":"insufficient_credits"}}}`), `upstream_money "x" invalid_request_error/insufficient_credits body true`},

@@ -2,10 +2,8 @@ package openaichat
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
-	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -323,90 +321,3 @@ func (s *stream) End(dst []byte) []byte {
 	}
 	return append(dst, "data: [DONE]\n\n"...)
 }
-
-// finishWord is the finish_reason of a reason. A choice that calls tools ends for them even where its provider says that
-// it just stopped: agents go on only then.
-func finishWord(r sdk.Reason, calls, refused bool) string {
-	switch r {
-	case sdk.ReasonLength, sdk.ReasonContext:
-		return "length"
-	case sdk.ReasonFilter:
-		return "content_filter"
-	case sdk.ReasonRefusal:
-		if refused { // the refusal itself is said
-			return "stop"
-		}
-		return "content_filter"
-	case sdk.ReasonFault:
-		return "stop"
-	}
-	if calls {
-		return "tool_calls"
-	}
-	return "stop"
-}
-
-// appendHead writes the members that all chunks of an answer and a whole answer have: id, object, created, model.
-func appendHead(dst []byte, o dialect.EncoderOptions, object string, begin *sdk.Event) []byte {
-	dst = append(dst, `{"id":"`...)
-	if begin != nil && !begin.ID.Empty() {
-		dst = append(dst, begin.ID.Raw()...)
-	} else {
-		dst = append(dst, "chatcmpl-"...)
-		dst = append(dst, strings.TrimPrefix(o.RequestID, "req_")...)
-	}
-	dst = append(dst, `","object":"`...)
-	dst = append(dst, object...)
-	dst = append(dst, `","created":`...)
-	dst = strconv.AppendInt(dst, o.Created.Unix(), 10)
-	dst = append(dst, `,"model":`...)
-	if o.Model == "" && begin != nil {
-		dst = append(dst, '"')
-		dst = append(append(dst, begin.Name.Raw()...), '"')
-	} else {
-		dst = jsonspan.AppendQuote(dst, o.Model)
-	}
-	return append(dst, ',')
-}
-
-// appendCallID writes a call's id, or makes one where its provider gives none: one that no other call of the answer
-// or of another request has.
-func appendCallID(dst []byte, id sdk.Text, requestID string, choice, i int) []byte {
-	if !id.Empty() {
-		return append(dst, id.Raw()...)
-	}
-	dst = append(dst, "call_"...)
-	dst = append(dst, strings.TrimPrefix(requestID, "req_")...)
-	dst = append(dst, '_')
-	if choice > 0 {
-		dst = append(strconv.AppendInt(dst, int64(choice), 10), '_')
-	}
-	return strconv.AppendInt(dst, int64(i), 10)
-}
-
-// appendCallHead writes a call's members up to the open text of its arguments.
-func appendCallHead(dst []byte, custom bool, name []byte) []byte {
-	if custom {
-		dst = append(dst, `"type":"custom","custom":{"name":"`...)
-		dst = append(dst, name...)
-		return append(dst, `","input":"`...)
-	}
-	dst = append(dst, `"type":"function","function":{"name":"`...)
-	dst = append(dst, name...)
-	return append(dst, `","arguments":"`...)
-}
-
-func appendCallSignature(dst, sig []byte) []byte {
-	dst = append(dst, `"extra_content":{"google":{"thought_signature":"`...)
-	return append(append(dst, sig...), `"}}`...)
-}
-
-// appendValue writes a value; an absent one is null.
-func appendValue(dst []byte, v sdk.Value) []byte {
-	if !v.Present() {
-		return append(dst, "null"...)
-	}
-	return append(dst, v.Raw()...)
-}
-
-func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

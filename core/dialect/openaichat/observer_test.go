@@ -76,18 +76,18 @@ func TestStream(t *testing.T) {
 		{"empty parts", sse(chunk(`{"content":[{"type":"text","text":""}]}`, "null")), ""},
 		{"comments", append([]byte(": OPENROUTER PROCESSING\n\n"), sse(chunk(role, "null"))...), ""},
 		{"complete", sse(chunk(`{"content":"a"}`, "null"), chunk(`{}`, `"stop"`), usage, "[DONE]"), "content done stop in 10+0+0 out 2+0"},
-		{"no [DONE] (case 092)", sse(chunk(`{"content":"a"}`, `"length"`), usage), "content length in 10+0+0 out 2+0"},
-		{"no end (case 093)", sse(chunk(`{"content":"a"}`, "null")), "content"},
+		{"no [DONE]", sse(chunk(`{"content":"a"}`, `"length"`), usage), "content length in 10+0+0 out 2+0"},
+		{"no end", sse(chunk(`{"content":"a"}`, "null")), "content"},
 		{"nothing after [DONE]", sse(chunk(`{"content":"a"}`, `"stop"`), "[DONE]", `{"error":{"message":"late"}}`), "content done stop"},
 		{"a filter says something", sse(chunk(`{}`, `"content_filter"`), "[DONE]"), "content done filter"},
 		{"an empty stop does not", sse(chunk(`{}`, `"stop"`), "[DONE]"), "done stop"},
 		{"an empty reason is none", sse(chunk(`{"content":"a"}`, `""`)), "content"},
 		{"an unknown reason is an end", sse(chunk(`{"content":"a"}`, `"solar_flare"`)), "content stop"},
 		{"two choices, one ended", sse(chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":null}]}`, chunk(`{}`, `"stop"`)), "content"},
-		{"two choices, both ended (case 061)", sse(chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}`, chunk(`{}`, `"stop"`)), "content length"},
-		{"running usage (case 113)", sse(`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":11,"completion_tokens":1}}`,
+		{"two choices, both ended", sse(chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}`, chunk(`{}`, `"stop"`)), "content length"},
+		{"running usage", sse(`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":11,"completion_tokens":1}}`,
 			`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":3}}`), "content stop in 11+0+0 out 3+0"},
-		{"impossible cache (case 115)", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}}`), "disputed in 0+18+0 out 5+0"},
+		{"impossible cache", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}}`), "disputed in 0+18+0 out 5+0"},
 		{"details", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"total_tokens":23,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}}`), "in 8+8+2 out 2+3"},
 		{"DeepSeek", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":10}}`), "in 10+8+0 out 5+0"},
 		{"Moonshot", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"cached_tokens":8}}`), "in 10+8+0 out 5+0"},
@@ -105,7 +105,7 @@ func TestStream(t *testing.T) {
 		{"error in a choice (OpenRouter)", sse(`{"choices":[{"index":0,"delta":{},"error":{"message":"gone","code":502},"finish_reason":"error"}]}`), `upstream_error 502 "gone" /502 body false`},
 		{"null error", sse(`{"error":null,"choices":[{"index":0,"delta":{"content":"a"}}]}`), "content"},
 		{"broken chunk", sse(`{"choices":`), `upstream_error 0 "the provider's stream has a chunk that is not JSON" / body false`},
-		{"Azure's first and last (case 088)", sse(`{"id":"","choices":[],"prompt_filter_results":[]}`, chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":0,"finish_reason":null,"content_filter_results":{}}]}`), "content"},
+		{"Azure's first and last", sse(`{"id":"","choices":[],"prompt_filter_results":[]}`, chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":0,"finish_reason":null,"content_filter_results":{}}]}`), "content"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,10 +124,10 @@ func TestWhole(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"text", `{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, "content done stop in 10+0+0 out 2+0"},
 		{"tool call", `{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"c"}]},"finish_reason":"tool_calls"}]}`, "content done tool"},
-		{"no choices (case 128)", `{"id":"x","choices":[]}`, "done"},
+		{"no choices", `{"id":"x","choices":[]}`, "done"},
 		{"empty text", `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop"}]}`, "done stop"},
 		{"all of it thought", `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"length"}]}`, "content done length"},
-		{"error (case 127)", `{"error":{"message":"bad","type":"t","code":"c"}}`, `upstream_error 0 "bad" t/c body true`},
+		{"error", `{"error":{"message":"bad","type":"t","code":"c"}}`, `upstream_error 0 "bad" t/c body true`},
 		{"errors in a list", `[{"error":{"code":422,"message":"bad","status":"INVALID_ARGUMENT"}}]`, `bad_request 422 "bad" /422 body false`},
 		{"detail", `{"detail":"Unauthorized model"}`, `upstream_error 0 "Unauthorized model" / body false`},
 		{"detail object", `{"detail":{"a":1}}`, `upstream_error 0 "{\"a\":1}" / body false`},
@@ -150,7 +150,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestHideUsage cuts what only the gateway asked for, and nothing else (case 089).
+// TestHideUsage cuts what only the gateway asked for, and nothing else.
 func TestHideUsage(t *testing.T) {
 	tests := []struct{ name, stream, want string }{
 		{"usage chunk", "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n", "data: [DONE]\n\n"},
