@@ -1,0 +1,196 @@
+package policy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"go.starlark.net/starlark"
+)
+
+// verbs are how choose and plan say what they decide: into slots of the call, so that nothing is built to be returned.
+var verbs = map[string]builtin{"use": use, "skip": skip, "attempt": attempt}
+
+// Choice is what choose decided. It may be used again, for its memory.
+type Choice struct {
+	Order []int     // places of the candidates to use, best first; equal scores in the candidates' order
+	Score []float64 // of each candidate that is used, by its place
+	Skips []Skip    // the other candidates, in their order
+
+	marks []mark
+}
+
+// Skip says why a candidate is passed over.
+type Skip struct {
+	Candidate int
+	Reason    string
+}
+
+// Unmarked is the reason where choose said nothing of a candidate.
+const Unmarked = "not chosen by the policy"
+
+// mark is the slot of a candidate.
+type mark struct {
+	used   bool
+	reason string
+}
+
+func (c *Choice) begin(n int) {
+	c.Order, c.Skips = c.Order[:0], c.Skips[:0]
+	c.Score = slices.Grow(c.Score[:0], n)[:n]
+	c.marks = slices.Grow(c.marks[:0], n)[:n]
+	clear(c.Score)
+	for i := range c.marks {
+		c.marks[i] = mark{reason: Unmarked}
+	}
+}
+
+func (c *Choice) finish() {
+	for i, m := range c.marks {
+		if m.used {
+			c.Order = append(c.Order, i)
+		} else {
+			c.Skips = append(c.Skips, Skip{i, m.reason})
+		}
+	}
+	slices.SortFunc(c.Order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(c.Score[i], c.Score[j]), cmp.Compare(i, j))
+	})
+}
+
+// Plan is how each candidate is to be tried. It may be used again, for its memory.
+type Plan struct{ Attempts []Attempt }
+
+// Attempt is what plan said of one candidate; what it did not say has its zero value, and the configuration's holds.
+type Attempt struct {
+	Connect, FirstContent, Idle, Total time.Duration
+	Hedge                              time.Duration // after which the next candidate is started beside this one
+	Retries                            int           // of the same candidate, after the first try; -1: not said
+	Commit                             string        // content or headers; "": not said
+}
+
+// seatOf gives the candidate that a verb is about.
+func seatOf(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple) (*run, *seat, error) {
+	r := running(th)
+	if len(args) == 0 {
+		return nil, nil, refuse(Raised, "%s: got nothing, want a target", b.Name())
+	}
+	s, ok := args[0].(*seat)
+	if !ok || s.run != r {
+		return nil, nil, refuse(Raised, "%s: got %s, want a target", b.Name(), args[0].Type())
+	}
+	return r, s, nil
+}
+
+func use(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	r, s, err := seatOf(th, b, args)
+	if err != nil {
+		return nil, err
+	}
+	if r.choice == nil {
+		return nil, refuse(Raised, "use: want it in choose alone")
+	}
+	var t starlark.Value
+	var score starlark.Value = starlark.Float(0)
+	switch {
+	case len(args) == 2 && len(kwargs) == 0:
+		score = args[1]
+	default:
+		if err := starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "score?", &score); err != nil {
+			return nil, err
+		}
+	}
+	f, ok := starlark.AsFloat(score)
+	if !ok {
+		return nil, refuse(Raised, "use: score: got %s, want a number", score.Type())
+	}
+	if math.IsNaN(f) {
+		return nil, refuse(Raised, "use: score is not a number; is a price infinite, and multiplied by zero?")
+	}
+	r.choice.Score[s.index] = f
+	r.choice.marks[s.index] = mark{used: true}
+	return starlark.None, nil
+}
+
+const maxReason = 200
+
+func skip(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	r, s, err := seatOf(th, b, args)
+	if err != nil {
+		return nil, err
+	}
+	if r.choice == nil {
+		return nil, refuse(Raised, "skip: want it in choose alone")
+	}
+	var t starlark.Value
+	var why string
+	if len(args) == 2 && len(kwargs) == 0 {
+		text, ok := args[1].(starlark.String)
+		if !ok {
+			return nil, refuse(Raised, "skip: reason: got %s, want a string", args[1].Type())
+		}
+		why = string(text)
+	} else if err := starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "why", &why); err != nil {
+		return nil, err
+	}
+	if len(why) > maxReason {
+		why = why[:maxReason]
+	}
+	r.choice.Score[s.index] = 0
+	r.choice.marks[s.index] = mark{reason: why}
+	return starlark.None, nil
+}
+
+// maxWait is the longest time that a policy may give an attempt.
+const maxWait = time.Hour
+
+func attempt(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	r, s, err := seatOf(th, b, args)
+	if err != nil {
+		return nil, err
+	}
+	if r.plan == nil {
+		return nil, refuse(Raised, "attempt: want it in plan alone")
+	}
+	var t starlark.Value
+	var connect, first, idle, total, hedge starlark.Value
+	out := Attempt{Retries: -1}
+	err = starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "connect?", &connect, "first_content?", &first,
+		"idle?", &idle, "total?", &total, "hedge?", &hedge, "retries?", &out.Retries, "commit?", &out.Commit)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []struct {
+		name string
+		from starlark.Value
+		to   *time.Duration
+	}{{"connect", connect, &out.Connect}, {"first_content", first, &out.FirstContent}, {"idle", idle, &out.Idle},
+		{"total", total, &out.Total}, {"hedge", hedge, &out.Hedge}} {
+		if d.from == nil || d.from == starlark.None {
+			continue
+		}
+		f, ok := starlark.AsFloat(d.from)
+		if !ok || !(f > 0 && f <= maxWait.Seconds()) {
+			return nil, refuse(Raised, "attempt: %s: got %s, want seconds over 0, up to %d", d.name, brief(d.from), int(maxWait.Seconds()))
+		}
+		*d.to = time.Duration(f * float64(time.Second))
+	}
+	if out.Retries < -1 || out.Retries > 10 {
+		return nil, refuse(Raised, "attempt: retries: got %d, want 0 to 10", out.Retries)
+	}
+	if out.Commit != "" && out.Commit != "content" && out.Commit != "headers" {
+		return nil, refuse(Raised, "attempt: commit: got %q, want content or headers", out.Commit)
+	}
+	r.plan.Attempts[s.index] = out
+	return starlark.None, nil
+}
+
+// brief shows a value in an error: numbers as they are, and the type of all else.
+func brief(v starlark.Value) string {
+	switch v.(type) {
+	case starlark.Int, starlark.Float:
+		return v.String()
+	}
+	return v.Type()
+}
