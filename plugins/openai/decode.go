@@ -101,12 +101,12 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 		if err != nil {
 			return err
 		}
-		message := item.Get("delta")
-		if whole := item.Get("message"); !whole.Null() {
-			message = whole
+		message, whole := item.Get("delta"), false
+		if m := item.Get("message"); !m.Null() {
+			message, whole = m, true
 			c.finished = true
 		}
-		if err := c.message(message, out); err != nil {
+		if err := c.message(message, whole, out); err != nil {
 			return err
 		}
 		if v := item.Get("logprobs").Value(); v.Present() {

@@ -38,6 +38,7 @@ func TestCallsOfStream(t *testing.T) {
 		{"two in one delta", []string{`{"index":0,"id":"a","function":{"name":"f"}},{"index":1,"id":"b","function":{"name":"g"}}`, `{"index":1,"function":{"arguments":"2"}},{"index":0,"function":{"arguments":"1"}}`}, []string{"f a 1", "g b 2"}},
 		{"name after id", []string{`{"index":0,"id":"a"}`, `{"index":0,"function":{"name":"f"}}`, `{"index":0,"function":{"arguments":"1"}}`}, []string{"f a 1"}},
 		{"id after name without input", []string{`{"index":0,"function":{"name":"f"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`}, []string{"f  1"}},
+		{"one id for all, indexes", []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":1,"id":"a","function":{"name":"f","arguments":"2"}}`}, []string{"f a 1", "f a 2"}},
 		{"input as an object", []string{`{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}`}, []string{`f a {\"x\":1}`}},
 		{"nothing but the shell", []string{`{}`, `{"function":{}}`}, nil},
 		{"large index", []string{`{"index":9223372036854775807,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":9223372036854775807,"function":{"arguments":"2"}}`}, []string{"f a 12"}},
@@ -56,6 +57,15 @@ func TestCallsOfStream(t *testing.T) {
 				t.Errorf("last event %+v, want the end", events[len(events)-1])
 			}
 		})
+	}
+}
+
+func TestCallsOfWholeAnswer(t *testing.T) {
+	events := decodeAll(t, sdk.AnswerInfo{}, `{"id":"x","choices":[{"message":{"tool_calls":[
+		{"id":"a","function":{"name":"f","arguments":"1"}},{"id":"a","function":{"name":"f","arguments":"2"}},
+		{"id":"","function":{"name":"f","arguments":"3"}},{"function":{"name":"f","arguments":""}}]}}]}`)
+	if diff := cmp.Diff([]string{"f a 1", "f a 2", "f  3", "f  "}, calls(events)); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

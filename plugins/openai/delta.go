@@ -7,15 +7,15 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// message reads a delta or a whole message.
-func (c *choice) message(m sdk.Node, out *sdk.Events) error {
+// message reads a delta, or a whole message.
+func (c *choice) message(m sdk.Node, whole bool, out *sdk.Events) error {
 	c.reasoning(m, out)
 	c.content(m.Get("content"), out)
 	if t := m.Get("refusal").Text(); !t.Empty() {
 		c.refusal(t, out)
 	}
 	for item := range m.Get("tool_calls").Items() {
-		if err := c.call(item, out); err != nil {
+		if err := c.call(item, whole, out); err != nil {
 			return err
 		}
 	}
@@ -97,8 +97,8 @@ type call struct {
 	begun  bool
 }
 
-// call reads a piece of a tool call.
-func (c *choice) call(item sdk.Node, out *sdk.Events) error {
+// call reads a piece of a tool call, or a whole one.
+func (c *choice) call(item sdk.Node, whole bool, out *sdk.Events) error {
 	f, input := item.Get("function"), "arguments"
 	custom := item.Get("type").Is("custom") || f.Null() && !item.Get("custom").Null()
 	if custom {
@@ -108,9 +108,20 @@ func (c *choice) call(item sdk.Node, out *sdk.Events) error {
 	if id == "" && name == "" && f.Get(input).Null() {
 		return nil
 	}
-	n, err := c.find(item.Get("index"), id, name)
-	if err != nil {
-		return err
+	index := int64(-1)
+	if i := item.Get("index"); !i.Null() {
+		index = i.Int()
+	}
+	n := -1
+	if !whole {
+		n = c.find(index, id, name)
+	}
+	if n < 0 {
+		if len(c.calls) == maxCalls {
+			return fmt.Errorf("tool call: want at most %d calls in an answer", maxCalls)
+		}
+		n = len(c.calls)
+		c.calls = append(c.calls, &call{index: index, id: strings.Clone(id)})
 	}
 	k := c.calls[n]
 	k.custom = k.custom || custom
@@ -118,34 +129,30 @@ func (c *choice) call(item sdk.Node, out *sdk.Events) error {
 	return nil
 }
 
-// find gives the call that a piece belongs to. An id that is new makes a new call, whatever its index: some services
-// number every call 0. A piece without an id goes on with the last call of its index; without an index, with the last
-// call there is, unless it names a tool.
-func (c *choice) find(index sdk.Node, id, name string) (int, error) {
-	key := int64(-1)
-	if !index.Null() {
-		key = index.Int()
-	}
+// find gives the call that a piece belongs to, -1 where it begins a new one. An id that is new makes a new call, whatever
+// its index: some services number every call 0. A piece without an id goes on with the last call of its index; without
+// an index, with the last call there is, unless it names a tool.
+func (c *choice) find(index int64, id, name string) int {
 	for i := len(c.calls) - 1; i >= 0; i-- {
 		k := c.calls[i]
+		placed := index >= 0 && k.index == index
 		switch {
-		case id != "" && k.id == id:
-			return i, nil
-		case id != "" && (k.id != "" || k.index != key || key < 0):
-		case id != "": // the id comes after the first piece
+		case id == "":
+			if placed || index < 0 && name == "" {
+				return i
+			}
+		case k.id == id:
+			if placed || index < 0 || k.index < 0 {
+				return i
+			}
+		case k.id == "" && placed: // the id comes after the first piece
 			if !k.begun {
 				k.id = strings.Clone(id)
 			}
-			return i, nil
-		case key >= 0 && k.index == key, key < 0 && name == "":
-			return i, nil
+			return i
 		}
 	}
-	if len(c.calls) == maxCalls {
-		return 0, fmt.Errorf("tool call: want at most %d calls in an answer", maxCalls)
-	}
-	c.calls = append(c.calls, &call{index: key, id: strings.Clone(id)})
-	return len(c.calls) - 1, nil
+	return -1
 }
 
 // piece tells a call's name and a piece of its input. The name is waited for: a call is begun when it is known or when
