@@ -66,8 +66,8 @@ type run struct {
 	stopCause error
 	trace     *Trace
 
-	request record[Request]
-	targets starlark.Tuple // the seats as values, in order
+	request *record[Request]
+	targets starlark.Value // the tuple of the seats
 	seats   []seat
 	choice  *Choice // nil outside choose
 	plan    *Plan   // nil outside plan
@@ -78,7 +78,7 @@ type run struct {
 const local = "run"
 
 func newRun(s *Script) *run {
-	r := &run{script: s}
+	r := &run{script: s, request: newRecord[Request](nil, requestTable)}
 	r.thread.SetLocal(local, r)
 	r.thread.OnMaxSteps = r.checkpoint
 	r.thread.Print = r.print
@@ -107,9 +107,8 @@ func (r *run) end() {
 		r.trace.Bytes += r.thread.Steps * unit
 	}
 	clear(r.seats)
-	clear(r.targets)
-	r.seats, r.targets = r.seats[:0], r.targets[:0]
-	r.request, r.args = record[Request]{}, [2]starlark.Value{}
+	r.request.facts, r.args = nil, [2]starlark.Value{}
+	clear(r.request.asked)
 	r.ctx, r.trace, r.choice, r.plan, r.stopCause = nil, nil, nil, nil, nil
 }
 

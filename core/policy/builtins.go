@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"fmt"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -117,33 +117,37 @@ func newRange(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwa
 	return v, err
 }
 
-// elements gives the elements of an iterable, charged for, and their keys where there is a key function.
-func elements(th *starlark.Thread, x starlark.Value, key starlark.Callable) (values, keys []starlark.Value, err error) {
+// keyed is an element to be ordered, and the key that orders it.
+type keyed struct{ value, key starlark.Value }
+
+// elements gives the elements of an iterable, charged for; without a key function each is its own key.
+func elements(th *starlark.Thread, x starlark.Value, key starlark.Callable) ([]keyed, error) {
 	n, err := length(x)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	each := 48
+	each := 64
 	if key != nil {
 		each = 192 // with the frame of the call
 	}
 	if err := charge(th, each*n); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	values = make([]starlark.Value, 0, n)
+	list := make([]keyed, 0, n)
 	for v := range starlark.Elements(x.(starlark.Iterable)) {
-		values = append(values, v)
+		list = append(list, keyed{v, v})
 	}
 	if key == nil {
-		return values, values, nil
+		return list, nil
 	}
-	keys = make([]starlark.Value, n)
-	for i, v := range values {
-		if keys[i], err = starlark.Call(th, key, starlark.Tuple{v}, nil); err != nil {
-			return nil, nil, err
+	arg := make(starlark.Tuple, 1) // One for all calls: nothing that can be called keeps its arguments' array.
+	for i := range list {
+		arg[0] = list[i].value
+		if list[i].key, err = starlark.Call(th, key, arg, nil); err != nil {
+			return nil, err
 		}
 	}
-	return values, keys, nil
+	return list, nil
 }
 
 // sorted is the language's own, stable, with keys compared no more than the budget allows.
@@ -154,32 +158,27 @@ func sorted(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "iterable", &x, "key?", &key, "reverse?", &reverse); err != nil {
 		return nil, err
 	}
-	values, keys, err := elements(th, x, key)
+	list, err := elements(th, x, key)
 	if err != nil {
 		return nil, refuseIn(b, err)
 	}
-	places := make([]int, len(values))
-	for i := range places {
-		places[i] = i
-	}
-	var failed error
-	slices.SortStableFunc(places, func(i, j int) int {
-		if failed != nil {
+	slices.SortStableFunc(list, func(x, y keyed) int {
+		if err != nil {
 			return 0
 		}
-		c, err := order(th, keys[i], keys[j])
-		failed = err
+		var c int
+		c, err = order(th, x.key, y.key)
 		if reverse {
 			return -c
 		}
 		return c
 	})
-	if failed != nil {
-		return nil, refuseIn(b, failed)
+	if err != nil {
+		return nil, refuseIn(b, err)
 	}
-	out := make([]starlark.Value, len(values))
-	for i, at := range places {
-		out[i] = values[at]
+	out := make([]starlark.Value, len(list))
+	for i := range list {
+		out[i] = list[i].value
 	}
 	return starlark.NewList(out), nil
 }
@@ -234,16 +233,16 @@ func extreme(op syntax.Token) builtin {
 		if len(args) == 1 {
 			x = args[0]
 		}
-		values, keys, err := elements(th, x, key)
+		list, err := elements(th, x, key)
 		if err != nil {
 			return nil, refuseIn(b, err)
 		}
-		if len(values) == 0 {
+		if len(list) == 0 {
 			return nil, refuse(Raised, "%s: nothing to choose from", b.Name())
 		}
 		best := 0
-		for i := 1; i < len(values); i++ {
-			better, err := compare(th, op, keys[i], keys[best])
+		for i := 1; i < len(list); i++ {
+			better, err := compare(th, op, list[i].key, list[best].key)
 			if err != nil {
 				return nil, refuseIn(b, err)
 			}
@@ -251,7 +250,7 @@ func extreme(op syntax.Token) builtin {
 				best = i
 			}
 		}
-		return values[best], nil
+		return list[best].value, nil
 	}
 }
 
@@ -301,25 +300,40 @@ func failCall(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	return nil, refuse(Failed, "fail: %s", text)
 }
 
-// rendezvous gives a pair a number from 0 up to 1 that is the same each time. The name with the lowest number for a key
-// is the key's place: when a name goes, only the keys that it had move, and they spread over all others.
+// rendezvous gives a pair a number that is the same each time. The name with the lowest number for a key is the key's
+// place: when a name goes, only the keys that it had move, and they spread over all others. The number is from 0 up to 1;
+// with a weight it is drawn so that names are lowest in proportion to their weights, and has no upper end.
 // Thaler, Ravishankar: Using name-based mappings to increase hit rates, 1998.
 func rendezvous(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var key, name starlark.Value
-	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 2, &key, &name); err != nil {
+	var weight starlark.Value = starlark.None
+	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "key", &key, "name", &name, "weight?", &weight); err != nil {
 		return nil, err
 	}
 	var d xxhash.Digest
 	d.Reset()
 	for _, v := range []starlark.Value{key, name} {
-		switch v := v.(type) {
-		case starlark.String:
-			fmt.Fprintf(&d, "%d:%s", len(v), string(v))
-		case starlark.Int:
-			fmt.Fprintf(&d, "i%s", v)
-		default:
+		var kind byte
+		text, ok := starlark.AsString(v)
+		if i, isInt := v.(starlark.Int); isInt {
+			kind, text, ok = 'i', i.String(), true
+		}
+		if !ok {
 			return nil, refuse(Raised, "%s: got %s, want a string or an int", b.Name(), v.Type())
 		}
+		var head [9]byte // The length keeps ("ab", "c") and ("a", "bc") apart.
+		binary.LittleEndian.PutUint64(head[1:], uint64(len(text)))
+		head[0] = kind
+		d.Write(head[:])
+		d.WriteString(text)
 	}
-	return starlark.Float(float64(d.Sum64()>>11) * math.Pow(2, -53)), nil
+	draw := float64(d.Sum64()>>11) / (1 << 53)
+	if weight == starlark.None {
+		return starlark.Float(draw), nil
+	}
+	w, ok := starlark.AsFloat(weight)
+	if !ok || !(w > 0) {
+		return nil, refuse(Raised, "%s: weight: got %s, want a number over 0", b.Name(), brief(weight))
+	}
+	return starlark.Float(-math.Log1p(-draw) / w), nil
 }

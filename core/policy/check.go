@@ -289,6 +289,7 @@ func madeUpModels() []Model {
 			Context: 128_000, MaxOutput: 16_000, Deployments: 2, Healthy: 1, Latency: Latency{0.7, 3, 0.2, 150}, ErrorRate: 0.2,
 		},
 		{Name: "gift", Tags: []string{"free"}, Context: 32_000, MaxOutput: 4_000, Deployments: 1},
+		{Name: "present", Capabilities: []string{"tools"}, Context: Unlimited, MaxOutput: Unlimited, Deployments: 1, Healthy: 1},
 		unknown,
 	}
 }

@@ -262,13 +262,13 @@ func box(at any) starlark.Value {
 	case *map[string]string:
 		return &textMap{*p}
 	case *Key:
-		return &record[Key]{p, keyTable}
+		return newRecord(p, keyTable)
 	case *Client:
-		return &record[Client]{p, clientTable}
+		return newRecord(p, clientTable)
 	case *Price:
-		return &record[Price]{p, priceTable}
+		return newBoxed(p, priceTable, priceTable.kind)
 	case *Latency:
-		return &record[Latency]{p, latencyTable}
+		return newBoxed(p, latencyTable, latencyTable.kind)
 	}
 	return starlark.None
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -192,14 +193,19 @@ func (p *Program) Plan(ctx context.Context, req *Request, list []Candidate, into
 	return nil
 }
 
-// sit gives each candidate its seat in the call, and the seats as a policy sees them.
+// sit gives each candidate its seat in the call, and the seats as a policy sees them. Calls over as many candidates as
+// the last one, the branches of a request as a rule, find their tuple ready.
 func (r *run) sit(list []Candidate) starlark.Value {
-	if cap(r.seats) < len(list) {
-		r.seats, r.targets = make([]seat, 0, len(list)), make(starlark.Tuple, 0, len(list))
+	if len(r.seats) != len(list) || r.targets == nil {
+		r.seats = slices.Grow(r.seats[:0], len(list))[:len(list)]
+		targets := make(starlark.Tuple, len(list))
+		for i := range r.seats {
+			targets[i] = &r.seats[i]
+		}
+		r.targets = targets
 	}
 	for i, c := range list {
-		r.seats = append(r.seats, seat{c, r, i})
-		r.targets = append(r.targets, &r.seats[i])
+		r.seats[i] = seat{c, r, i}
 	}
 	return r.targets
 }
@@ -211,8 +217,8 @@ func (r *run) call(fn *starlark.Function, req *Request, over starlark.Value) (v 
 			err = &Error{Kind: Raised, Pos: place(fn.Position()), Msg: fmt.Sprintf("the interpreter panicked: %v", p)}
 		}
 	}()
-	r.request = record[Request]{req, requestTable}
-	r.args = [2]starlark.Value{&r.request, over}
+	r.request.facts = req
+	r.args = [2]starlark.Value{r.request, over}
 	v, err = starlark.Call(&r.thread, fn, r.args[:], nil)
 	if err != nil {
 		e := r.callError(err)

@@ -9,10 +9,15 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// record shows a fact to a policy, each attribute boxed when it is asked for.
+// record shows a fact to a policy, each attribute boxed when it is first asked for. It belongs to one call.
 type record[T any] struct {
 	facts *T
 	table *table[T]
+	asked []starlark.Value // by field; nil: not asked for yet
+}
+
+func newRecord[T any](facts *T, t *table[T]) *record[T] {
+	return &record[T]{facts, t, make([]starlark.Value, len(t.fields))}
 }
 
 func (r *record[T]) String() string        { return r.table.kind }
@@ -27,7 +32,10 @@ func (r *record[T]) Attr(name string) (starlark.Value, error) {
 	if !ok {
 		return nil, nil // The interpreter words the error, and proposes what is spelled alike.
 	}
-	return box(r.table.fields[i].at(r.facts)), nil
+	if r.asked[i] == nil {
+		r.asked[i] = box(r.table.fields[i].at(r.facts))
+	}
+	return r.asked[i], nil
 }
 
 func unhashable(v starlark.Value) error { return errors.New("unhashable: " + v.Type()) }
@@ -39,15 +47,15 @@ type boxed[T any] struct {
 	attrs []starlark.Value
 }
 
-func newBoxed[T any](facts *T, t *table[T], name string) boxed[T] {
-	b := boxed[T]{t, starlark.String(name), make([]starlark.Value, len(t.fields))}
+func newBoxed[T any](facts *T, t *table[T], name string) *boxed[T] {
+	b := &boxed[T]{t, starlark.String(name), make([]starlark.Value, len(t.fields))}
 	for i, f := range t.fields {
 		b.attrs[i] = box(f.at(facts))
 	}
 	return b
 }
 
-func (b *boxed[T]) String() string        { return b.table.kind + "(" + string(b.name) + ")" }
+func (b *boxed[T]) String() string        { return string(b.name) }
 func (b *boxed[T]) Type() string          { return b.table.kind }
 func (b *boxed[T]) Freeze()               {}
 func (b *boxed[T]) Truth() starlark.Bool  { return true }
@@ -68,16 +76,14 @@ type Models struct{ list starlark.Value }
 // BoxModels boxes models, in the configuration's order. It keeps nothing of the slice.
 func BoxModels(models []Model) *Models {
 	list := make(starlark.Tuple, len(models))
-	for i := range models {
-		m := models[i]
-		b := newBoxed(&m, modelTable, m.Name)
-		list[i] = &b
+	for i, m := range models {
+		list[i] = newBoxed(&m, modelTable, m.Name)
 	}
 	return &Models{list}
 }
 
 // BoxedTarget is a deployment under one snapshot of statistics, boxed once and shared by all requests until the next.
-type BoxedTarget struct{ boxed[Target] }
+type BoxedTarget struct{ *boxed[Target] }
 
 // BoxTarget boxes a target. It keeps nothing of t.
 func BoxTarget(t *Target) *BoxedTarget {

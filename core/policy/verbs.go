@@ -91,26 +91,32 @@ func use(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs [
 	if r.choice == nil {
 		return nil, refuse(Raised, "use: want it in choose alone")
 	}
-	var t starlark.Value
-	var score starlark.Value = starlark.Float(0)
-	switch {
-	case len(args) == 2 && len(kwargs) == 0:
-		score = args[1]
-	default:
-		if err := starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "score?", &score); err != nil {
-			return nil, err
-		}
+	score, err := second(b, args, kwargs, "score?")
+	if err != nil {
+		return nil, err
 	}
 	f, ok := starlark.AsFloat(score)
-	if !ok {
+	switch {
+	case score == nil:
+		f = 0
+	case !ok:
 		return nil, refuse(Raised, "use: score: got %s, want a number", score.Type())
-	}
-	if math.IsNaN(f) {
+	case math.IsNaN(f):
 		return nil, refuse(Raised, "use: score is not a number; is a price infinite, and multiplied by zero?")
 	}
 	r.choice.Score[s.index] = f
 	r.choice.marks[s.index] = mark{used: true}
 	return starlark.None, nil
+}
+
+// second gives the argument after the target, which is most often there and has no name; nil where there is none.
+func second(b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple, name string) (starlark.Value, error) {
+	if len(args) == 2 && len(kwargs) == 0 {
+		return args[1], nil
+	}
+	var target, x starlark.Value
+	err := starlark.UnpackArgs(b.Name(), args, kwargs, "target", &target, name, &x)
+	return x, err
 }
 
 const maxReason = 200
@@ -123,17 +129,15 @@ func skip(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs 
 	if r.choice == nil {
 		return nil, refuse(Raised, "skip: want it in choose alone")
 	}
-	var t starlark.Value
-	var why string
-	if len(args) == 2 && len(kwargs) == 0 {
-		text, ok := args[1].(starlark.String)
-		if !ok {
-			return nil, refuse(Raised, "skip: reason: got %s, want a string", args[1].Type())
-		}
-		why = string(text)
-	} else if err := starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "why", &why); err != nil {
+	x, err := second(b, args, kwargs, "why")
+	if err != nil {
 		return nil, err
 	}
+	text, ok := x.(starlark.String)
+	if !ok {
+		return nil, refuse(Raised, "skip: why: got %s, want a string", x.Type())
+	}
+	why := string(text)
 	if len(why) > maxReason {
 		why = why[:maxReason]
 	}
