@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 )
@@ -102,13 +103,23 @@ func (s span) Facts() Facts {
 func FactsOf(raw []byte) Facts {
 	f := Facts{Len: len(raw), Head: raw[:min(len(raw), HeadBytes)], Tail: raw[len(raw)-min(len(raw), TailBytes):]}
 	f.Escaped = bytes.IndexByte(raw, '\\') >= 0
-	for _, c := range raw {
-		if c >= 0x80 {
-			f.NonASCII = true
-			break
+	f.NonASCII = !ascii(raw)
+	return f
+}
+
+// ascii says whether no byte is over 0x7f. Texts may be megabytes long, so it takes eight bytes at a time.
+func ascii(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
 		}
 	}
-	return f
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
 }
 
 // Empty says whether the text is absent or "".
