@@ -2,13 +2,15 @@
 // A full queue makes the producer wait, so that the upstream is not read and TCP pushes back; the consumer takes all that
 // is queued at once.
 //
-// It starts no goroutine. How long either side may wait for the other in all is for the caller's connections to bound:
-// Abort and Close wake whoever waits.
+// It starts no goroutine. PushUntil bounds the producer's wait; how long the consumer may wait is for the caller's
+// connections to bound: Close and Abort wake whoever waits.
 package bytequeue
 
 import (
 	"io"
+	"os"
 	"sync"
+	"time"
 )
 
 // chunkSize is the size of the pieces that bytes are kept in, so that an empty queue holds none.
@@ -28,9 +30,11 @@ type Queue struct {
 	closed  bool
 	aborted bool
 	err     error
+	alarm   *time.Timer // wakes the producer at its deadline; made by the first wait that has one
 }
 
-// New makes a queue that holds limit bytes.
+// New makes a queue that holds limit bytes, at least one. Its memory is the bytes queued, in chunks of which the last may
+// be partly filled.
 func New(limit int) *Queue {
 	q := &Queue{limit: max(limit, 1)}
 	q.room.L, q.some.L = &q.mu, &q.mu
@@ -39,10 +43,23 @@ func New(limit int) *Queue {
 
 // Push copies p into the queue. It waits until there is room for all of it; a p larger than the limit passes alone, when
 // the queue is empty. The error is what the queue was aborted with, or io.ErrClosedPipe.
-func (q *Queue) Push(p []byte) error {
+func (q *Queue) Push(p []byte) error { return q.PushUntil(p, time.Time{}) }
+
+// PushUntil is Push that waits no longer than the deadline, and then gives os.ErrDeadlineExceeded with nothing of p
+// queued. Where there is room p is taken whatever the time is. The zero deadline is none.
+func (q *Queue) PushUntil(p []byte, deadline time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.size > 0 && q.size+len(p) > q.limit && !q.aborted && !q.closed {
+	if !q.fits(p) && !q.ended() && !deadline.IsZero() {
+		d := time.Until(deadline)
+		deadline = time.Now().Add(d) // monotonic: a step of the wall clock must not outlast the alarm
+		q.setAlarm(d)
+		defer q.alarm.Stop()
+	}
+	for !q.fits(p) && !q.ended() {
+		if !deadline.IsZero() && !time.Now().Before(deadline) {
+			return os.ErrDeadlineExceeded
+		}
 		q.room.Wait()
 	}
 	switch {
@@ -54,6 +71,37 @@ func (q *Queue) Push(p []byte) error {
 	q.append(p)
 	q.some.Signal()
 	return nil
+}
+
+// TryPush is Push that does not wait: false where it would have to, or where the queue has ended.
+func (q *Queue) TryPush(p []byte) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended() || !q.fits(p) {
+		return false
+	}
+	q.append(p)
+	q.some.Signal()
+	return true
+}
+
+// fits says whether p may be queued now.
+func (q *Queue) fits(p []byte) bool { return q.size == 0 || len(p) <= q.limit-q.size }
+
+func (q *Queue) ended() bool { return q.closed || q.aborted }
+
+// setAlarm has the producer woken after d. An alarm that rings late, for a wait that is over, wakes nobody or makes a
+// waiting producer look again, which does no harm.
+func (q *Queue) setAlarm(d time.Duration) {
+	if q.alarm != nil {
+		q.alarm.Reset(d)
+		return
+	}
+	q.alarm = time.AfterFunc(d, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.room.Signal()
+	})
 }
 
 // append copies p behind what is queued.
@@ -70,7 +118,8 @@ func (q *Queue) append(p []byte) {
 	}
 }
 
-// Batch is bytes that were taken; they are valid until Release.
+// Batch is bytes that were taken; they are valid until Release. The zero Batch is ready for Take, and one that is used
+// again and again stops allocating.
 type Batch struct {
 	Bufs [][]byte
 	held []*[]byte

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // take gives all that is queued as one text.
@@ -147,6 +149,98 @@ func TestBytesComeInOrderAndBounded(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("got %d bytes that are not those pushed", len(got))
+	}
+}
+
+func TestPushUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(4)
+		start := time.Now()
+		if err := q.PushUntil([]byte("abc"), start.Add(-time.Second)); err != nil {
+			t.Fatalf("with room, past the deadline: %v", err)
+		}
+		for i := range 3 { // the alarm is used again
+			begun := time.Now()
+			if err := q.PushUntil([]byte("de"), begun.Add(time.Second)); err != os.ErrDeadlineExceeded {
+				t.Fatalf("wait %d: %v, want os.ErrDeadlineExceeded", i, err)
+			}
+			if d := time.Since(begun); d != time.Second {
+				t.Errorf("wait %d took %v, want 1s", i, d)
+			}
+		}
+		begun := time.Now()
+		if err := q.PushUntil([]byte("de"), begun); err != os.ErrDeadlineExceeded || time.Since(begun) != 0 {
+			t.Errorf("at the deadline: %v after %v", err, time.Since(begun))
+		}
+		time.AfterFunc(time.Minute, func() { take(t, q) })
+		if err := q.PushUntil([]byte("de"), time.Now().Add(time.Hour)); err != nil || time.Since(begun) != time.Minute {
+			t.Errorf("with room after a minute: %v after %v", err, time.Since(begun))
+		}
+		if got, err := take(t, q); got != "de" || err != nil {
+			t.Errorf("took %q, %v; want only what was pushed in time", got, err)
+		}
+	})
+}
+
+// An alarm that was set for an earlier push must not end a later one that has no deadline.
+func TestDeadlineIsOfOnePush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1)
+		q.Push([]byte("a"))
+		time.AfterFunc(time.Second, func() { take(t, q) })
+		if err := q.PushUntil([]byte("b"), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		time.AfterFunc(2*time.Hour, func() { q.Abort(io.ErrUnexpectedEOF) })
+		if err := q.Push([]byte("c")); err != io.ErrUnexpectedEOF || time.Since(begun) != 2*time.Hour {
+			t.Errorf("push without a deadline: %v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+func TestTryPush(t *testing.T) {
+	q := New(3)
+	f := func(p string, want bool) {
+		t.Helper()
+		if got := q.TryPush([]byte(p)); got != want {
+			t.Errorf("TryPush(%q) = %v with %d of 3 queued", p, got, q.Len())
+		}
+	}
+	f("ab", true)
+	f("cd", false)
+	f("c", true)
+	f("", true)
+	f("d", false)
+	if got, _ := take(t, q); got != "abc" {
+		t.Errorf("took %q, want abc", got)
+	}
+	f("larger than the limit", true)
+	f("x", false)
+	take(t, q)
+	q.Close(nil)
+	f("x", false)
+}
+
+// What a queue holds beyond the bytes in it is less than a chunk, and nothing when it is empty.
+func TestMemoryIsBounded(t *testing.T) {
+	const limit = 64 << 10
+	q := New(limit)
+	var b Batch
+	for _, n := range []int{1, 100, chunkSize - 1, chunkSize, chunkSize + 1} {
+		for q.TryPush(make([]byte, n)) {
+			held := 0
+			for _, c := range q.full {
+				held += cap(*c)
+			}
+			if held >= q.size+chunkSize || q.size > limit {
+				t.Fatalf("pushes of %d: %d bytes of memory for %d queued", n, held, q.size)
+			}
+		}
+		if err := q.Take(&b); err != nil || len(q.full) != 0 {
+			t.Fatalf("after Take: %v, %d chunks held", err, len(q.full))
+		}
+		b.Release()
 	}
 }
 
