@@ -7,6 +7,7 @@
 package timing
 
 import (
+	"iter"
 	"strconv"
 	"time"
 )
@@ -38,7 +39,7 @@ const (
 )
 
 // inline is the number of attempts that cost no allocation.
-const inline = 4
+const inline = 8
 
 // attempt is a finished attempt.
 type attempt struct {
@@ -57,6 +58,7 @@ type Clock struct {
 	n       int
 	begun   int64 // of the running attempt
 	running bool
+	waiting bool // a backoff has begun
 	tried   bool // an attempt has begun: gw is over
 	backoff int64
 	post    int64
@@ -84,9 +86,14 @@ func (c *Clock) Mark(s Stage) {
 	}
 }
 
-// AttemptStart begins an attempt. What has passed since the last mark is the gateway's: of its last stage before the
-// first attempt, of post after it.
+// AttemptStart begins an attempt, and ends one that still runs. What has passed since the last mark is the gateway's: of
+// its last stage before the first attempt, of post after it.
 func (c *Clock) AttemptStart() {
+	if c.done {
+		return
+	}
+	c.AttemptEnd("")
+	c.BackoffEnd()
 	c.gap()
 	c.tried, c.running, c.begun = true, true, c.last
 }
@@ -132,10 +139,20 @@ func (c *Clock) at(i int) *attempt {
 }
 
 // BackoffStart begins a wait between attempts.
-func (c *Clock) BackoffStart() { c.gap() }
+func (c *Clock) BackoffStart() {
+	if !c.done && !c.running {
+		c.gap()
+		c.waiting = true
+	}
+}
 
 // BackoffEnd ends it.
-func (c *Clock) BackoffEnd() { c.backoff += c.lap() }
+func (c *Clock) BackoffEnd() {
+	if c.waiting && !c.done {
+		c.backoff += c.lap()
+	}
+	c.waiting = false
+}
 
 // Done ends the request; only the first call counts.
 func (c *Clock) Done() {
@@ -143,6 +160,7 @@ func (c *Clock) Done() {
 		return
 	}
 	c.AttemptEnd("")
+	c.BackoffEnd()
 	c.gap()
 	c.done = true
 }
@@ -153,6 +171,34 @@ func (c *Clock) Gateway() time.Duration { return time.Duration(c.gw()) * time.Mi
 // Total is the time up to the last mark.
 func (c *Clock) Total() time.Duration { return time.Duration(c.last) * time.Microsecond }
 
+// Stage is the time charged to a stage so far.
+func (c *Clock) Stage(s Stage) time.Duration { return time.Duration(c.stages[s]) * time.Microsecond }
+
+// Backoff is the time waited between attempts.
+func (c *Clock) Backoff() time.Duration { return time.Duration(c.backoff) * time.Microsecond }
+
+// Post is the gateway's own time after its first attempt began.
+func (c *Clock) Post() time.Duration { return time.Duration(c.post) * time.Microsecond }
+
+// Attempt is a finished attempt, or a hedge that lost and stands outside the sum.
+type Attempt struct {
+	Took  time.Duration // whole microseconds
+	Desc  string
+	Hedge bool
+}
+
+// Attempts gives the finished attempts in order.
+func (c *Clock) Attempts() iter.Seq[Attempt] {
+	return func(yield func(Attempt) bool) {
+		for i := range c.n {
+			a := c.at(i)
+			if !yield(Attempt{Took: time.Duration(a.us) * time.Microsecond, Desc: a.desc, Hedge: a.hedge}) {
+				return
+			}
+		}
+	}
+}
+
 func (c *Clock) gw() int64 {
 	var sum int64
 	for _, s := range c.stages {
@@ -161,15 +207,22 @@ func (c *Clock) gw() int64 {
 	return sum
 }
 
-// AppendHeader appends the value for a finished answer; Done has been called.
+// AppendHeader appends the value for a finished answer; Done has been called. Off appends nothing.
 func (c *Clock) AppendHeader(dst []byte, m Mode) []byte {
+	if m == Off {
+		return dst
+	}
 	dst = c.appendGateway(dst, m)
 	dst = c.appendAttempts(dst, m)
 	return c.appendEnd(dst)
 }
 
 // AppendStreamHeader appends what is known when a stream begins: the running attempt with its time so far, no total.
+// Off appends nothing.
 func (c *Clock) AppendStreamHeader(dst []byte, m Mode) []byte {
+	if m == Off {
+		return dst
+	}
 	dst = c.appendGateway(dst, m)
 	dst = c.appendAttempts(dst, m)
 	if c.running {
@@ -226,8 +279,6 @@ func (c *Clock) appendEnd(dst []byte) []byte {
 	}
 	if c.tried {
 		dst = appendEntry(dst, "post", c.post)
-	} else {
-		total -= c.post
 	}
 	return appendEntry(dst, "total", total)
 }

@@ -61,7 +61,7 @@ func TestSumsAreExact(t *testing.T) {
 			step()
 			c.Mark(Stage(rapid.IntRange(0, int(stages)-1).Draw(r, "stage")))
 		}
-		attempts := rapid.IntRange(0, 9).Draw(r, "attempts")
+		attempts := rapid.IntRange(0, 2*inline).Draw(r, "attempts")
 		for i := range attempts {
 			step()
 			if i > 0 && rapid.Bool().Draw(r, "backoff") {
@@ -74,6 +74,9 @@ func TestSumsAreExact(t *testing.T) {
 			step()
 			if rapid.Bool().Draw(r, "hedge") {
 				c.Hedge(time.Second, "loser")
+			}
+			if rapid.Bool().Draw(r, "left open") {
+				continue // the next attempt or Done ends it
 			}
 			c.Mark(Auth) // changes nothing: gw is over
 			c.AttemptEnd("a")
@@ -91,8 +94,25 @@ func TestSumsAreExact(t *testing.T) {
 			if got := c.Total().Microseconds(); got != s["total"] {
 				r.Errorf("Total is %d us, printed %d", got, s["total"])
 			}
+			if got := getters(&c); got != s["total"] {
+				r.Errorf("the durations for the log add up to %d us, printed %d", got, s["total"])
+			}
 		}
 	})
+}
+
+// getters adds up what the request log reads.
+func getters(c *Clock) int64 {
+	sum := c.Backoff() + c.Post()
+	for s := range stages {
+		sum += c.Stage(s)
+	}
+	for a := range c.Attempts() {
+		if !a.Hedge {
+			sum += a.Took
+		}
+	}
+	return sum.Microseconds()
 }
 
 func TestWhereTheTimeGoes(t *testing.T) {
@@ -123,6 +143,7 @@ func TestWhereTheTimeGoes(t *testing.T) {
 				t.Errorf("mode %d:\n got %s\nwant %s", m, got, want)
 			}
 		}
+		f(Off, "")
 		f(Totals, "gw;dur=0.438, upstream;dur=38.000, upstream;dur=41.000, backoff;dur=200.000, post;dur=0.020, total;dur=279.458")
 		f(Stages, "gw;dur=0.438, gw-auth;dur=0.031, gw-ctx;dur=0.000, gw-limit;dur=0.000, gw-prep;dur=0.400, gw-route;dur=0.007, "+
 			"upstream;dur=38.000, upstream;dur=41.000, backoff;dur=200.000, post;dur=0.020, total;dur=279.458")
@@ -147,6 +168,45 @@ func TestErrorsBeforeAnyAttempt(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 	})
+}
+
+// After Done the finals are fixed, whatever still happens to the request.
+func TestNothingCountsAfterDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c Clock
+		c.Start(time.Now())
+		c.AttemptStart()
+		time.Sleep(time.Millisecond)
+		c.AttemptEnd("a")
+		c.BackoffStart()
+		time.Sleep(time.Millisecond)
+		c.Done()
+		want := "gw;dur=0.000, upstream;dur=1.000, backoff;dur=1.000, post;dur=0.000, total;dur=2.000"
+		time.Sleep(time.Second)
+		c.BackoffEnd()
+		c.Mark(Prep)
+		c.BackoffStart()
+		c.AttemptStart()
+		c.AttemptEnd("b")
+		c.Done()
+		if got := string(c.AppendTrailer(nil, Totals)); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	})
+}
+
+// A description can neither end its quotes nor the header.
+func TestDescIsQuoted(t *testing.T) {
+	f := func(desc, want string) {
+		t.Helper()
+		if got := string(appendDesc(nil, desc)); got != ";desc="+want {
+			t.Errorf("appendDesc(%q) = %s, want ;desc=%s", desc, got, want)
+		}
+	}
+	f("openai#1 429", `"openai#1 429"`)
+	f(`a"b\c`, `"a\"b\\c"`)
+	f("a\r\nset-cookie: x\x00\u00e9", `"aset-cookie: x"`)
+	f("", `""`)
 }
 
 func TestNoAllocations(t *testing.T) {
