@@ -114,19 +114,12 @@ func (r *run) end() {
 
 // next is the value of the step counter at which the budget is looked at again.
 func (r *run) next() uint64 {
-	if r.script.visit != nil {
-		return r.thread.Steps + 1 // A visitor sees each step.
-	}
 	return min(r.thread.Steps+stride, r.bounds.Steps+r.charged, r.bounds.Memory/unit)
 }
 
 // checkpoint is called by the interpreter when its counter reaches next. Looking at the clock here, rather than setting
 // a timer for each call, costs a short policy nothing.
 func (r *run) checkpoint(th *starlark.Thread) {
-	if r.script.visit != nil && th.CallStackDepth() > 0 {
-		pos := th.CallFrame(0).Pos
-		r.script.visit(pos.Filename(), int(pos.Line))
-	}
 	switch {
 	case th.Steps-r.charged >= r.bounds.Steps:
 		r.stop(Steps, fmt.Sprintf("more than %d steps", r.bounds.Steps), nil)
@@ -203,6 +196,14 @@ func size(v starlark.Value, limit int) (n int, ok bool) {
 	s := scale{left: limit}
 	s.put(v, 0)
 	return limit - s.left, s.left >= 0
+}
+
+// Text writes a value out, as str does. One that takes more than 64 KiB is an error, and so is one nested too deeply.
+func Text(v starlark.Value) (string, error) {
+	if _, ok := size(v, maxText); !ok {
+		return "", refuse(Memory, "%s of more than %d KiB", v.Type(), maxText>>10)
+	}
+	return v.String(), nil
 }
 
 type scale struct{ left int }

@@ -62,7 +62,7 @@ func Check(name string, src []byte, o Options) *Report {
 func allFaults(name string, src []byte, o Options, first *Error) []*Error {
 	env := maps.Clone(predeclared)
 	maps.Copy(env, o.Env)
-	tree, err := parse(name, src, env)
+	tree, err := parse(name, src, env, false)
 	if err == nil {
 		_, err = starlark.FileProgram(tree, env.Has)
 	}

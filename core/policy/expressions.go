@@ -177,6 +177,7 @@ func (r *rewriter) dot(e *syntax.DotExpr) (syntax.Expr, class) {
 	switch {
 	case fact:
 		return e, c
+	case r.own[e.Name.Name]:
 	case !method:
 		fault(e.NamePos, "%s: %s", e.Name.Name, unknownAttribute(e.Name.Name))
 	case !free:

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -271,4 +272,129 @@ func box(at any) starlark.Value {
 		return newBoxed(p, latencyTable, latencyTable.kind)
 	}
 	return starlark.None
+}
+
+// SetFact sets one attribute of a *Request, *Model, *Target or *Candidate by its name in policies: for test runners, and
+// for facts that come as text. Texts, lists and dicts are copied.
+func SetFact(facts any, name string, v starlark.Value) error {
+	switch f := facts.(type) {
+	case *Request:
+		return set(f, requestTable, name, v)
+	case *Model:
+		return set(f, modelTable, name, v)
+	case *Target:
+		return set(f, targetTable, name, v)
+	case *Candidate:
+		return set(f, candidateTable, name, v)
+	}
+	return fmt.Errorf("%T: want a request, model, target or candidate", facts)
+}
+
+func set[T any](facts *T, t *table[T], name string, v starlark.Value) error {
+	i, ok := t.index[name]
+	if !ok {
+		return fmt.Errorf("%s: a %s has no such attribute", name, t.kind)
+	}
+	if want := unbox(t.fields[i].at(facts), v); want != "" {
+		return fmt.Errorf("%s: got %s, want %s", name, v.Type(), want)
+	}
+	return nil
+}
+
+// unbox stores a value where a field's pointer says, and says what was wanted where it does not fit.
+func unbox(at any, v starlark.Value) (want string) {
+	var ok bool
+	switch p := at.(type) {
+	case *string:
+		*p, ok = starlark.AsString(v)
+		return unless(ok, "a string")
+	case *int:
+		if n, isInt := v.(starlark.Int); isInt {
+			var wide int64
+			wide, ok = n.Int64()
+			*p = int(wide)
+		}
+		return unless(ok, "an int of 64 bits")
+	case *uint64:
+		n, isInt := v.(starlark.Int)
+		if isInt {
+			*p, ok = n.Uint64()
+		}
+		return unless(ok, "an int, not negative")
+	case *float64:
+		*p, ok = starlark.AsFloat(v)
+		return unless(ok, "a number")
+	case *bool:
+		truth, isBool := v.(starlark.Bool)
+		*p = bool(truth)
+		return unless(isBool, "a bool")
+	}
+	return unboxMany(at, v)
+}
+
+func unless(ok bool, want string) string {
+	if ok {
+		return ""
+	}
+	return want
+}
+
+// unboxMany stores what is made of several values.
+func unboxMany(at any, v starlark.Value) (want string) {
+	switch p := at.(type) {
+	case *[]string:
+		*p = nil
+		list, ok := v.(starlark.Iterable)
+		if !ok {
+			return "a list of strings"
+		}
+		for x := range starlark.Elements(list) {
+			s, ok := starlark.AsString(x)
+			if !ok {
+				return "a list of strings"
+			}
+			*p = append(*p, s)
+		}
+		return ""
+	case *map[string]string:
+		*p = map[string]string{}
+		return unboxDict(v, func(name string, v starlark.Value) string {
+			s, ok := starlark.AsString(v)
+			(*p)[name] = s
+			return unless(ok, "a dict of strings")
+		})
+	case *Key:
+		return unboxDict(v, func(name string, v starlark.Value) string { return said(set(p, keyTable, name, v)) })
+	case *Client:
+		return unboxDict(v, func(name string, v starlark.Value) string { return said(set(p, clientTable, name, v)) })
+	case *Price:
+		return unboxDict(v, func(name string, v starlark.Value) string { return said(set(p, priceTable, name, v)) })
+	case *Latency:
+		return unboxDict(v, func(name string, v starlark.Value) string { return said(set(p, latencyTable, name, v)) })
+	}
+	return "nothing"
+}
+
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "a dict with right members: " + err.Error()
+}
+
+func unboxDict(v starlark.Value, put func(name string, v starlark.Value) (want string)) (want string) {
+	d, ok := v.(*starlark.Dict)
+	if !ok {
+		return "a dict"
+	}
+	for key, x := range d.Entries() {
+		name, ok := starlark.AsString(key)
+		if !ok {
+			return "a dict whose keys are strings"
+		}
+		if want := put(name, x); want != "" {
+			return want
+		}
+	}
+	return ""
 }

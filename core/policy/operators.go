@@ -32,6 +32,7 @@ var operators = map[string]builtin{
 	"*notin":  membership(syntax.NOT_IN),
 	"*whole":  beforeSlice,
 	"*enter":  enter,
+	"*line":   visit,
 	"*dict":   dictMade,
 	"*tuple":  tupleMade,
 }
@@ -242,6 +243,13 @@ func beforeSlice(th *starlark.Thread, _ *starlark.Builtin, a starlark.Tuple, _ [
 func enter(th *starlark.Thread, _ *starlark.Builtin, a starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	n, _ := starlark.AsInt32(a[0])
 	return starlark.None, charge(th, n)
+}
+
+// visit tells the script's visitor that a statement is about to run.
+func visit(th *starlark.Thread, _ *starlark.Builtin, a starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	n, _ := starlark.AsInt32(a[0])
+	running(th).script.visit(th.CallFrame(1).Pos.Filename(), n)
+	return starlark.None, nil
 }
 
 func dictMade(th *starlark.Thread, _ *starlark.Builtin, a starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {

@@ -23,8 +23,7 @@ type Options struct {
 	Folder fs.FS               // where load finds other files; nil: load is refused
 	Bounds Bounds              // what is zero is as in DefaultBounds
 	Env    starlark.StringDict // more names that the file finds defined; for test runners
-	// Visit is called at each step with the place in the text; for coverage. It makes calls slow, and is called from
-	// all of them at once.
+	// Visit is called before each statement of a function with its place; for coverage. All calls use it, at once.
 	Visit  func(file string, line int)
 	DryRun func(*Program) error // called last; nil: DryRun over made-up facts
 }

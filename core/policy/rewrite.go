@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -32,8 +33,11 @@ const (
 // a call of a hidden built-in, named with a star so that no policy can name it. What cannot be guarded is refused.
 type rewriter struct {
 	env       starlark.StringDict // what the file finds defined
+	own       map[string]bool     // attributes of values in env
+	visits    bool                // each statement of a function says that it runs
 	nodes     int                 // of expressions seen
 	functions int
+	depth     int // of functions around
 	frame     *frame
 }
 
@@ -44,9 +48,16 @@ type frame struct {
 }
 
 // rewrite works on the tree in place. It panics with *Error, which parse recovers.
-func (r *rewriter) rewrite(f *syntax.File) {
-	r.frame = &frame{names: map[string]bool{}}
-	r.stmts(f.Stmts)
+func rewrite(f *syntax.File, env starlark.StringDict, visits bool) {
+	r := &rewriter{env: env, own: map[string]bool{}, visits: visits, frame: &frame{names: map[string]bool{}}}
+	for _, v := range env {
+		if x, ok := v.(starlark.HasAttrs); ok {
+			for _, name := range x.AttrNames() {
+				r.own[name] = true
+			}
+		}
+	}
+	f.Stmts = r.stmts(f.Stmts)
 }
 
 func fault(pos syntax.Position, format string, args ...any) {
@@ -58,16 +69,43 @@ func hidden(pos syntax.Position, name string, args ...syntax.Expr) *syntax.CallE
 	return &syntax.CallExpr{Fn: &syntax.Ident{NamePos: pos, Name: name}, Lparen: pos, Args: args, Rparen: pos}
 }
 
+// told is a statement that calls a hidden built-in with a number.
+func told(name string, pos syntax.Position, n int) syntax.Stmt {
+	return &syntax.ExprStmt{X: hidden(pos, name, &syntax.Literal{Token: syntax.INT, TokenPos: pos, Raw: strconv.Itoa(n), Value: int64(n)})}
+}
+
+// Line is the line that a statement of a function begins on; 0 for one that does nothing when it is reached.
+func Line(s syntax.Stmt) int {
+	switch s := s.(type) {
+	case *syntax.BranchStmt:
+		return 0
+	case *syntax.ExprStmt:
+		if _, ok := s.X.(*syntax.Literal); ok {
+			return 0 // A docstring.
+		}
+	}
+	return int(syntax.Start(s).Line)
+}
+
 func textLiteral(pos syntax.Position, s string) syntax.Expr {
 	return &syntax.Literal{Token: syntax.STRING, TokenPos: pos, Raw: syntax.Quote(s, false), Value: s}
 }
 
-func (r *rewriter) stmts(list []syntax.Stmt) {
+func (r *rewriter) stmts(list []syntax.Stmt) []syntax.Stmt {
+	var visited []syntax.Stmt
 	for _, s := range list {
+		if line := Line(s); r.visits && r.depth > 0 && line > 0 {
+			visited = append(visited, told("*line", syntax.Start(s), line))
+		}
+		visited = append(visited, s)
 		before := r.nodes
 		r.stmt(s)
 		r.frame.largest = max(r.frame.largest, r.nodes-before)
 	}
+	if !r.visits {
+		return list
+	}
+	return visited
 }
 
 func (r *rewriter) stmt(s syntax.Stmt) {
@@ -81,11 +119,10 @@ func (r *rewriter) stmt(s syntax.Stmt) {
 	case *syntax.ForStmt:
 		r.target(s.Vars)
 		s.X, _ = r.expr(s.X)
-		r.stmts(s.Body)
+		s.Body = r.stmts(s.Body)
 	case *syntax.IfStmt:
 		s.Cond, _ = r.expr(s.Cond)
-		r.stmts(s.True)
-		r.stmts(s.False)
+		s.True, s.False = r.stmts(s.True), r.stmts(s.False)
 	case *syntax.ReturnStmt:
 		if s.Result != nil {
 			s.Result, _ = r.expr(s.Result)
@@ -201,15 +238,15 @@ func (r *rewriter) def(s *syntax.DefStmt) {
 		r.bind(param(p))
 	}
 	r.count(s.Def)
-	r.stmts(s.Body)
+	r.depth++
+	s.Body = r.stmts(s.Body)
+	r.depth--
 	if slots := len(r.frame.names) + r.frame.largest; slots > freeSlots {
-		enter := &syntax.ExprStmt{X: hidden(s.Def, "*enter", &syntax.Literal{
-			Token: syntax.INT, TokenPos: s.Def, Raw: "0", Value: int64(slots * 16)})}
 		at := 0
 		if _, ok := docstring(s.Body); ok {
 			at = 1
 		}
-		s.Body = slices.Insert(s.Body, at, syntax.Stmt(enter))
+		s.Body = slices.Insert(s.Body, at, told("*enter", s.Def, slots*16))
 	}
 	r.frame = outer
 }

@@ -104,7 +104,7 @@ type compiler struct {
 type module struct{ globals starlark.StringDict }
 
 func (c *compiler) file(name string, src []byte) (starlark.StringDict, string, error) {
-	tree, err := parse(name, src, c.env)
+	tree, err := parse(name, src, c.env, c.script.visit != nil)
 	if err != nil {
 		return nil, "", textErrors(err)[0]
 	}
@@ -128,7 +128,7 @@ func (c *compiler) file(name string, src []byte) (starlark.StringDict, string, e
 }
 
 // parse gives the guarded tree of a file.
-func parse(name string, src []byte, env starlark.StringDict) (tree *syntax.File, err error) {
+func parse(name string, src []byte, env starlark.StringDict, visits bool) (tree *syntax.File, err error) {
 	if len(src) > maxSource {
 		return nil, &Error{Kind: Syntax, Pos: Pos{name, 1, 1}, Msg: fmt.Sprintf("file of %d bytes, the limit is %d", len(src), maxSource)}
 	}
@@ -145,8 +145,7 @@ func parse(name string, src []byte, env starlark.StringDict) (tree *syntax.File,
 			err = e
 		}
 	}()
-	r := &rewriter{env: env}
-	r.rewrite(tree)
+	rewrite(tree, env, visits)
 	return tree, nil
 }
 
