@@ -46,6 +46,7 @@ const (
 // Provider is a configured provider: a plugin's manifest with an address and credentials.
 type Provider struct {
 	ID          string
+	Instance    string // the name of its configuration in the plugin's process
 	Plugin      string
 	Manifest    *sdk.Manifest
 	Base        *url.URL

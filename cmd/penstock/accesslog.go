@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/gateway"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// accessLog writes one line for each request, in text or JSON, from a goroutine of its own: a writer that blocks loses
+// lines, which are counted, and never holds a request up.
+type accessLog struct {
+	json    bool
+	lines   chan *[]byte
+	free    sync.Pool
+	dropped atomic.Int64
+	done    chan struct{}
+}
+
+// queuedLines bounds the lines that wait for a slow writer.
+const queuedLines = 4096
+
+func newAccessLog(w io.Writer, json bool) *accessLog {
+	l := &accessLog{json: json, lines: make(chan *[]byte, queuedLines), done: make(chan struct{})}
+	go l.write(w)
+	return l
+}
+
+// close writes what is queued and ends.
+func (l *accessLog) close() {
+	close(l.lines)
+	<-l.done
+}
+
+func (l *accessLog) write(w io.Writer) {
+	defer close(l.done)
+	out := bufio.NewWriterSize(w, 32<<10)
+	for line := range l.lines {
+		out.Write(*line)
+		l.free.Put(line)
+		if len(l.lines) == 0 {
+			out.Flush()
+		}
+	}
+	if n := l.dropped.Load(); n > 0 {
+		out.WriteString("access log: " + strconv.FormatInt(n, 10) + " lines were lost to a slow writer\n")
+	}
+	out.Flush()
+}
+
+// Request queues the line of a finished request.
+func (l *accessLog) Request(e *gateway.Entry) {
+	line, ok := l.free.Get().(*[]byte)
+	if !ok {
+		line = new([]byte)
+	}
+	if l.json {
+		*line = appendJSONLine((*line)[:0], e)
+	} else {
+		*line = appendTextLine((*line)[:0], e)
+	}
+	select {
+	case l.lines <- line:
+	default:
+		l.dropped.Add(1)
+		l.free.Put(line)
+	}
+}
+
+// appendTextLine writes a line such as
+//
+//	14:02:19 200 demo/flaky  2 attempts  gw 0.412 ms  upstream 38.1+41.0 ms  total 80.2 ms  req_06f…
+func appendTextLine(b []byte, e *gateway.Entry) []byte {
+	b = time.Now().Local().AppendFormat(b, "15:04:05 ")
+	b = strconv.AppendInt(b, int64(e.Status), 10)
+	b = append(b, ' ')
+	b = appendName(b, e.Model)
+	if n := len(e.Attempts); n != 1 {
+		b = append(b, "  "...)
+		b = strconv.AppendInt(b, int64(n), 10)
+		b = append(b, " attempts"...)
+	}
+	b = append(b, "  gw "...)
+	b = appendMillis(b, e.Clock.Gateway())
+	b = append(b, " ms"...)
+	for i, a := range e.Attempts {
+		if i == 0 {
+			b = append(b, "  upstream "...)
+		} else {
+			b = append(b, '+')
+		}
+		b = appendMillis(b, a.Ended.Sub(a.Started))
+	}
+	if len(e.Attempts) > 0 {
+		b = append(b, " ms"...)
+	}
+	b = append(b, "  total "...)
+	b = appendMillis(b, e.Clock.Total())
+	b = append(b, " ms  "...)
+	if e.Failure != nil {
+		b = append(b, e.Failure.Kind.String()...)
+		b = append(b, "  "...)
+	}
+	if e.Gone {
+		b = append(b, "client left  "...)
+	}
+	b = append(b, e.ID...)
+	return append(b, '\n')
+}
+
+// appendName writes a client's text with what a terminal could take for a command left out.
+func appendName(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, '-')
+	}
+	for i := range min(len(s), 128) {
+		if c := s[i]; c > 0x20 && c != 0x7f {
+			b = append(b, c)
+		} else {
+			b = append(b, '?')
+		}
+	}
+	return b
+}
+
+func appendMillis(b []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(b, float64(d.Microseconds())/1000, 'f', 3, 64)
+}
+
+// appendJSONLine writes the line for machines.
+func appendJSONLine(b []byte, e *gateway.Entry) []byte {
+	var w sdk.Writer
+	w.Object()
+	w.Name("time").String(time.Now().UTC().Format(time.RFC3339Nano))
+	w.Name("level").String("INFO")
+	w.Name("msg").String("request")
+	w.Name("request_id").String(e.ID)
+	w.Name("generation").Int(e.Generation)
+	w.Name("method").String(e.Method)
+	w.Name("path").String(e.Path)
+	w.Name("dialect").String(e.Dialect)
+	w.StringMember("key", e.Key)
+	w.StringMember("model", e.Model)
+	w.Name("status").Int(int64(e.Status))
+	w.Name("stream").Bool(e.Stream)
+	w.Name("attempts").Int(int64(len(e.Attempts)))
+	if n := len(e.Attempts); n > 0 {
+		w.Name("deployment").String(e.Attempts[n-1].Upstream.Deployment.ID)
+	}
+	if e.Failure != nil {
+		w.Name("failure").String(e.Failure.Kind.String())
+		w.Name("reason").String(e.Failure.Message)
+	}
+	w.Name("client_gone").Bool(e.Gone)
+	w.Name("input_tokens").Int(e.Usage.TotalInput())
+	w.Name("output_tokens").Int(e.Usage.TotalOutput())
+	w.Name("gw_us").Int(e.Clock.Gateway().Microseconds())
+	w.Name("total_us").Int(e.Clock.Total().Microseconds())
+	w.EndObject()
+	return append(append(b, w.Bytes()...), '\n')
+}

@@ -1,0 +1,89 @@
+// Command penstock is an AI gateway: one process between an organisation's programs and the model providers.
+//
+// It is also the program of the provider plugins that it ships: `penstock plugin serve NAME` is what the gateway starts
+// for each of them, so that one binary is a whole gateway and every provider is still a process of its own.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes (CONTRACTS, "The program").
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInvalid     = 3
+	exitTests       = 4
+	exitAuth        = 5
+	exitNotFound    = 6
+	exitConflict    = 7
+	exitUnreachable = 8
+	exitInterrupted = 130
+)
+
+// exitError ends the program with a code; an empty text says nothing more.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run carries a command line out and gives the exit code.
+func run(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.Execute()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		if exit.text != "" {
+			fmt.Fprintln(os.Stderr, "penstock: "+exit.text)
+		}
+		return exit.code
+	}
+	fmt.Fprintln(os.Stderr, "penstock: "+err.Error())
+	return exitUsage
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "penstock",
+		Short:         "An AI gateway: one process between your programs and the model providers",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		Example:       "  penstock serve                 # a demo that answers, with no key and no file\n  penstock init && penstock serve",
+	}
+	root.AddCommand(newServe(), newInit(), newValidate(), newReload(), newGenerations(), newPlugin(), newVersion(), newHealthcheck(), newHelpExitCodes())
+	return root
+}
+
+func newHelpExitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprint(cmd.OutOrStdout(), `0    ok
+1    failure at run time
+2    wrong usage
+3    configuration or policy invalid
+4    tests failed
+5    not authorized
+6    not found
+7    conflict: the generation has moved
+8    unreachable or timed out
+130  interrupted
+`)
+		},
+	}
+}

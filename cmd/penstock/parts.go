@@ -1,0 +1,90 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/admin"
+	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/dialect/anthropic"
+	"github.com/penstock-gateway/penstock/core/dialect/openaichat"
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/pluginhost"
+	anthropicplugin "github.com/penstock-gateway/penstock/plugins/anthropic"
+	"github.com/penstock-gateway/penstock/plugins/demo"
+	openaiplugin "github.com/penstock-gateway/penstock/plugins/openai"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// bundled makes the provider of a plugin that we ship; nil for another name. It runs in the plugin's process alone.
+func bundled(name string) func() sdk.Provider {
+	switch name {
+	case "openai":
+		return openaiplugin.New
+	case "anthropic":
+		return anthropicplugin.New
+	case "demo":
+		return demo.New
+	}
+	return nil
+}
+
+// bundledNames lists the plugins that we ship.
+var bundledNames = [...]string{"openai", "anthropic", "demo"}
+
+func chatDialect() dialect.Dialect      { return openaichat.Dialect{} }
+func anthropicDialect() dialect.Dialect { return anthropic.Dialect{} }
+
+// newHost makes the host of plugin processes; those that we ship are this executable again.
+func newHost(log *slog.Logger) *pluginhost.Host {
+	return pluginhost.New(pluginhost.Options{Log: log, Bundled: func(name string) (string, []string, bool) {
+		if bundled(name) == nil {
+			return "", nil, false
+		}
+		self, err := executable()
+		return self, []string{"plugin", "serve", name}, err == nil
+	}})
+}
+
+// executable is the path of the running program. On Linux it holds although the file has been replaced since.
+func executable() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}
+
+// servers makes the two servers.
+func (p *process) servers(cfg *config.Config, l listeners) error {
+	p.data = &h1.Server{Handler: p.gateway.Serve, Reject: p.gateway.Reject, Log: p.log,
+		HeadBytes: int(cfg.Limits.Head), HeadTimeout: cfg.Limits.HeadTimeout, Stall: cfg.Timeout.Stalled}
+	if cfg.TLS != nil {
+		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return fmt.Errorf("tls: %v", err)
+		}
+		p.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		p.ready.API = strings.Replace(p.ready.API, "http:", "https:", 1)
+	}
+	host, _, err := net.SplitHostPort(l.admin.Addr().String())
+	if err != nil {
+		return err
+	}
+	a := &admin.Server{Generations: p.manager, Plugins: p.host, Token: p.token, Hosts: []string{host}, Log: p.log}
+	p.admin = a.NewHTTP()
+	return nil
+}
+
+// serveData serves requests until the server is drained.
+func (p *process) serveData(l net.Listener) error {
+	if p.tls != nil {
+		return p.data.ServeTLS(l, p.tls)
+	}
+	return p.data.Serve(l)
+}

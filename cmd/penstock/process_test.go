@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the program under test, built once for all tests of the package.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "penstock-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "penstock")
+	args := []string{"build", "-o", path}
+	if raceEnabled {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, ".")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// build gives the path of the program under test.
+func build(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// served is a running gateway.
+type served struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	dir   string
+	file  string // its configuration; "" for the demo
+	log   *logBuffer
+	ended chan struct{}
+	readyFile
+}
+
+// logBuffer keeps what a process wrote.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// serveText runs a gateway with a configuration text; "" is the built-in demo.
+func serveText(t testing.TB, text string) *served {
+	t.Helper()
+	s := &served{t: t, dir: t.TempDir(), log: new(logBuffer), ended: make(chan struct{})}
+	ready := filepath.Join(s.dir, "ready.json")
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state", filepath.Join(s.dir, "state"), "--ready-file", ready, "--log-format", "text"}
+	if text != "" {
+		s.file = filepath.Join(s.dir, "penstock.yaml")
+		s.rewrite(text)
+		args = append(args, "-c", s.file)
+	}
+	s.cmd = exec.Command(build(t), args...)
+	s.cmd.Dir = s.dir
+	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s.cmd.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(s.stop)
+	s.await("ready file", func() bool {
+		b, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(b, &s.readyFile) == nil
+	})
+	return s
+}
+
+// rewrite replaces the configuration file as an editor does.
+func (s *served) rewrite(text string) {
+	s.t.Helper()
+	tmp := s.file + ".tmp"
+	if err := os.WriteFile(tmp, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(tmp, s.file); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// stop ends the gateway in good order and checks that it can.
+func (s *served) stop() {
+	select {
+	case <-s.ended:
+		return
+	default:
+	}
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.ended:
+	case <-time.After(20 * time.Second):
+		s.cmd.Process.Signal(syscall.SIGQUIT)
+		<-s.ended
+		s.t.Errorf("the gateway did not end within 20 s of SIGTERM:\n%s", s.log)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the gateway's log:\n%s", s.log)
+	}
+}
+
+// await polls until a condition holds.
+func (s *served) await(what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.NewTimer(15 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-s.ended:
+			if holds() {
+				return
+			}
+			s.t.Fatalf("%s: the gateway ended:\n%s", what, s.log)
+		case <-deadline.C:
+			s.t.Fatalf("%s: not within 15 s:\n%s", what, s.log)
+		}
+	}
+}
+
+// answer is an answer read whole.
+type answer struct {
+	status  int
+	header  http.Header
+	trailer http.Header
+	body    string
+}
+
+// client is for tests alone: no redirects, connections kept.
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}
+
+// post sends a body with the gateway's key.
+func (s *served) post(path, body string, headers ...string) answer {
+	s.t.Helper()
+	a, err := s.tryPost(context.Background(), path, body, headers...)
+	if err != nil {
+		s.t.Fatalf("POST %s: %v", path, err)
+	}
+	return a
+}
+
+func (s *served) tryPost(ctx context.Context, path, body string, headers ...string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, "POST", s.API+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+s.clientKey())
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	return do(req)
+}
+
+func do(req *http.Request) (answer, error) {
+	resp, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, resp.Trailer, string(b)}, err
+}
+
+// testKey is the key in the configurations of these tests.
+const testKey = "psk-for-the-tests-of-the-program-000001"
+
+func (s *served) clientKey() string {
+	if s.Key != "" {
+		return s.Key
+	}
+	return testKey
+}
+
+// run carries out another command of the program and gives its output and exit code.
+func (s *served) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	return runProgram(s.t, s.dir, append(args, "--state", filepath.Join(s.dir, "state"))...)
+}
+
+func runProgram(t testing.TB, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(build(t), args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit, ok := err.(*exec.ExitError); ok {
+		return out.String(), errs.String(), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), 0
+}

@@ -1,0 +1,48 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/timing"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Entry is what is known of a finished request: no content, no key's secret.
+type Entry struct {
+	ID         string
+	Generation int64
+	Method     string
+	Path       string
+	Dialect    string
+	Key        string // its name
+	Model      string // as the client asked
+	Status     int
+	Stream     bool
+	Failure    *sdk.Failure
+	Gone       bool
+	Attempts   []relay.Attempt
+	Usage      sdk.Usage
+	Clock      *timing.Clock
+	Arrived    time.Time
+}
+
+// log tells the access log.
+func (r *request) log() {
+	if r.g.Access == nil || r.route.local != nil {
+		return
+	}
+	head := r.ex.Head()
+	e := Entry{ID: r.id, Method: string(head.Method), Path: string(head.Path()), Dialect: r.dialect.Name(), Model: r.model,
+		Status: r.status, Stream: r.facts.Stream, Clock: &r.clock, Arrived: r.ex.Arrived()}
+	if r.gen != nil {
+		e.Generation = r.gen.Number
+	}
+	if r.key != nil {
+		e.Key = r.key.Name
+	}
+	if r.result != nil {
+		e.Failure, e.Gone, e.Attempts, e.Usage = r.result.Failure, r.result.Gone, r.result.Attempts, r.result.Usage
+	}
+	r.g.Access.Request(&e)
+}

@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// retrySoon is what a client is asked to wait where the gateway itself is only briefly unable.
+const retrySoon = time.Second
+
+// fail answers with an error in the dialect of the route.
+func (r *request) fail(f *sdk.Failure) {
+	if r.ex.Committed() {
+		return
+	}
+	r.status = r.dialect.Status(f)
+	body := r.dialect.AppendError(r.out[:0], f, r.id)
+	r.clock.Done()
+	fields := r.appendIdentity(r.fields[:0])
+	fields = append(fields, "Content-Type: application/json\r\n"...)
+	fields = appendRetry(fields, f)
+	if f.Kind == sdk.BadMethod {
+		fields = append(fields, "Allow: GET, HEAD, POST\r\n"...)
+	}
+	if r.result != nil {
+		fields = append(fields, "x-penstock-attempts: "...)
+		fields = append(strconv.AppendInt(fields, int64(len(r.result.Attempts)), 10), "\r\n"...)
+	}
+	fields = r.appendTiming(fields)
+	r.out, r.fields = body, fields
+	if r.ex.Commit(r.status, fields, int64(len(body))) == nil && r.ex.Write(body) == nil {
+		r.ex.End(nil)
+	}
+}
+
+// appendRetry tells a client's SDK whether and when a retry is of use (CONVENTIONS 1.1).
+func appendRetry(dst []byte, f *sdk.Failure) []byte {
+	if f.RetryAfter > 0 {
+		secs := int64((f.RetryAfter + time.Second - 1) / time.Second)
+		dst = append(dst, "retry-after: "...)
+		dst = strconv.AppendInt(dst, secs, 10)
+		dst = append(dst, "\r\nretry-after-ms: "...)
+		dst = strconv.AppendInt(dst, f.RetryAfter.Milliseconds(), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	if f.Final || final(f.Kind) {
+		dst = append(dst, "x-should-retry: false\r\n"...)
+	}
+	return dst
+}
+
+// final says whether the same request would fail in the same way again.
+func final(k sdk.Kind) bool {
+	switch k {
+	case sdk.BadKey, sdk.Forbidden, sdk.UnknownModel, sdk.TooLarge, sdk.ContextTooLong, sdk.BudgetSpent, sdk.PolicyFailed,
+		sdk.UpstreamMoney, sdk.CannotTranslate, sdk.OverTokenLimit:
+		return true
+	}
+	return false
+}
+
+// unknownModel names the models that are spelled like the one asked for.
+func (r *request) unknownModel() *sdk.Failure {
+	f := &sdk.Failure{Kind: sdk.UnknownModel, Message: "the model " + quote(r.model) + " is not configured", Param: "model", Final: true}
+	if near := r.gen.Catalog.Nearest(r.model, 3); len(near) > 0 {
+		f.Message += "; did you mean " + strings.Join(near, ", ") + "?"
+	}
+	return f
+}
+
+// noTarget says why no deployment of a model can serve.
+func noTarget(model string, skips []route.Skip) *sdk.Failure {
+	var b strings.Builder
+	b.WriteString("no deployment of the model " + quote(model) + " can serve this request")
+	for i, s := range skips {
+		if i == 8 {
+			b.WriteString("; …")
+			break
+		}
+		b.WriteString("; " + s.Deployment + ": " + s.Reason)
+	}
+	f := &sdk.Failure{Kind: sdk.NoTarget, Message: b.String()}
+	if len(skips) > 0 && all(skips, "context") {
+		f.Kind = sdk.ContextTooLong
+	}
+	return f
+}
+
+func all(skips []route.Skip, stage string) bool {
+	for _, s := range skips {
+		if s.Stage != stage {
+			return false
+		}
+	}
+	return true
+}
+
+// Reject answers a request that was refused before it reached a handler, in the dialect that its path tells. It is
+// h1.Server's Reject.
+func (g *Gateway) Reject(ex h1.Exchange, e *h1.RequestError) {
+	r := &request{scratch: g.scratch.get(), g: g, ex: ex, id: newID(ex.Arrived())}
+	defer g.scratch.put(r.scratch)
+	r.clock.Start(ex.Arrived())
+	r.dialect = g.Dialects.of(string(ex.Head().Path()))
+	f := &sdk.Failure{Kind: sdk.BadRequest, Status: e.Status, Message: e.Msg}
+	switch e.Status {
+	case 405:
+		f.Kind = sdk.BadMethod
+	case 500:
+		f.Kind = sdk.Internal
+	}
+	r.fail(f)
+}

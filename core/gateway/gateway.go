@@ -1,0 +1,202 @@
+// Package gateway is the request path, in order: which route and dialect, whose key, what body, which model, which
+// candidates, the relay of the answer, and the line in the log. A newcomer reads this file first.
+//
+// Each step is another package's work: core/h1 owns the connection, core/dialect the words, core/generation what is
+// configured, core/route the choice, core/relay the upstream calls.
+package gateway
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/generation"
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/core/timing"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Generations gives the generation in force; the request holds it until its end.
+type Generations interface {
+	// Hold gives the generation in force, or nil where none is; every Hold is followed by a Release.
+	Hold() *generation.Generation
+}
+
+// Gateway answers requests.
+type Gateway struct {
+	Generations Generations
+	Dialects    Dialects
+	Log         *slog.Logger
+	Access      AccessLog // nil: no access lines
+	Version     string
+
+	draining atomic.Bool
+	inFlight atomic.Int64
+	scratch  scratchPool
+}
+
+// AccessLog is told of every finished request. It must not block.
+type AccessLog interface{ Request(e *Entry) }
+
+// request is one request on its way through the gateway.
+type request struct {
+	*scratch
+	g       *Gateway
+	ex      h1.Exchange
+	gen     *generation.Generation
+	route   target
+	dialect dialect.Dialect
+	id      string
+	clock   timing.Clock
+	key     *generation.Key
+	model   string
+	status  int
+	result  *relay.Result
+}
+
+// Serve answers one request. It is an h1.Handler.
+func (g *Gateway) Serve(ex h1.Exchange) {
+	g.inFlight.Add(1)
+	r := &request{scratch: g.scratch.get(), g: g, ex: ex, id: newID(ex.Arrived())}
+	r.clock.Start(ex.Arrived())
+	defer r.end()
+	r.gen = g.Generations.Hold()
+	r.serve()
+}
+
+// serve is the request path.
+func (r *request) serve() {
+	if f := r.enter(); f != nil {
+		r.fail(f)
+		return
+	}
+	if r.route.local != nil {
+		r.route.local(r)
+		return
+	}
+	if f := r.authenticate(); f != nil {
+		r.fail(f)
+		return
+	}
+	r.clock.Mark(timing.Auth)
+	// The account's own state and limits are admission's; there is none to wait for yet, so their stages are as long
+	// as this takes.
+	r.clock.Mark(timing.Ctx)
+	r.clock.Mark(timing.Limit)
+	f := r.read()
+	r.clock.Mark(timing.Prep)
+	if f == nil {
+		f = r.choose()
+	}
+	r.clock.Mark(timing.Route)
+	if f == nil {
+		f = r.relay()
+	}
+	if f != nil {
+		r.fail(f)
+	}
+}
+
+// enter finds the route and its dialect, and turns away what cannot be served now.
+func (r *request) enter() *sdk.Failure {
+	head := r.ex.Head()
+	var f *sdk.Failure
+	r.route, f = r.g.Dialects.find(string(head.Method), string(head.Path()))
+	r.dialect = r.route.dialect
+	switch {
+	case f != nil:
+		return f
+	case r.route.local != nil:
+		return nil
+	case r.g.draining.Load():
+		return &sdk.Failure{Kind: sdk.Draining, Message: "the gateway is shutting down", RetryAfter: retrySoon}
+	case r.gen == nil:
+		return &sdk.Failure{Kind: sdk.Draining, Message: "no generation is in force yet", RetryAfter: retrySoon}
+	case r.gen.Config.Limits.InFlight > 0 && r.g.inFlight.Load() > int64(r.gen.Config.Limits.InFlight):
+		return &sdk.Failure{Kind: sdk.Shedding, Message: "too many requests are in flight", RetryAfter: retrySoon}
+	}
+	return nil
+}
+
+// read reads the body, checks all of it, and finds out what routing needs.
+func (r *request) read() *sdk.Failure {
+	body, f := r.body()
+	if f != nil {
+		return f
+	}
+	lim := r.gen.Config.Limits
+	if err := r.doc.Parse(body, jsonspan.Limits{Depth: lim.Depth}); err != nil {
+		return badJSON(err)
+	}
+	r.facts = dialect.Facts{}
+	if err := r.dialect.Facts(&r.doc, &r.facts); err != nil {
+		return asFailure(err)
+	}
+	r.model = r.facts.Model
+	if r.route.model != "" {
+		r.model = r.route.model
+	}
+	return nil
+}
+
+// choose finds the model and its candidates.
+func (r *request) choose() *sdk.Failure {
+	m, ok := r.gen.Catalog.Find(r.model)
+	if !ok {
+		return r.unknownModel()
+	}
+	if !r.key.Allows(r.model) {
+		return &sdk.Failure{Kind: sdk.Forbidden, Message: "the key " + quote(r.key.Name) + " may not use the model " + quote(r.model), Param: "model"}
+	}
+	route.Expand(m, route.Request{Facts: &r.facts, Draw: rand.Uint64}, &r.decision)
+	r.upstreams = r.upstreams[:0]
+	for _, d := range r.decision.Candidates {
+		r.upstreams = append(r.upstreams, r.gen.Upstream(d))
+	}
+	if len(r.upstreams) == 0 {
+		return noTarget(r.model, r.decision.Skips)
+	}
+	return nil
+}
+
+// relay sends the request and carries the answer back. The failure is one that the client has not been told.
+func (r *request) relay() *sdk.Failure {
+	r.result = relay.Run(&relay.Task{
+		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.upstreams,
+		Limits: r.gen.Limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Log: r.g.Log,
+	})
+	if r.result.Committed {
+		r.status = 200
+		return nil
+	}
+	return r.result.Failure
+}
+
+// end closes the request whatever has become of it: a panic is a 500 for this request alone.
+func (r *request) end() {
+	if p := recover(); p != nil {
+		r.g.Log.Error("request: panic", "request_id", r.id, "panic", p, "stack", string(debug.Stack()))
+		if r.ex.Committed() {
+			r.ex.Abort()
+		} else {
+			r.fail(sdk.Fail(sdk.Internal, "the gateway has met a fault of its own"))
+		}
+	}
+	r.log()
+	if r.gen != nil {
+		r.gen.Release()
+	}
+	r.g.inFlight.Add(-1)
+	r.g.scratch.put(r.scratch)
+}
+
+// Drain makes new requests be answered 503 and readiness fail.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// InFlight is the number of requests being served.
+func (g *Gateway) InFlight() int64 { return g.inFlight.Load() }

@@ -1,0 +1,297 @@
+package generation
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/fault"
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/timing"
+)
+
+// Builder compiles configurations.
+type Builder struct {
+	Host     *pluginhost.Host
+	Dialects []string // the client dialects that are served
+	Log      *slog.Logger
+
+	pools pools
+}
+
+// compilation is a generation in the making.
+type compilation struct {
+	*Builder
+	ctx       context.Context
+	cfg       *config.Config
+	gen       *Generation
+	out       config.Diagnostics
+	providers map[string]*provider
+}
+
+// provider is a configured provider with its process and its connections.
+type provider struct {
+	*catalog.Provider
+	process *pluginhost.Process
+	pool    *h1.Pool
+	auth    func(string) ([]byte, error)
+	errors  *fault.Classifier
+}
+
+// fingerprint tells configurations apart with the plugins that they stand on: a replaced executable is a change too.
+func (b *Builder) fingerprint(cfg *config.Config) string {
+	var parts strings.Builder
+	parts.WriteString(cfg.Hash())
+	for i := range cfg.Providers {
+		if prog, err := b.Host.Find(cfg.PluginDirs, cfg.Providers[i].Plugin); err == nil && !strings.HasPrefix(prog.Key(), "bundled") {
+			parts.WriteString(" " + prog.Key())
+		}
+	}
+	return parts.String()
+}
+
+// Check compiles a configuration and lets the result go.
+func (b *Builder) Check(ctx context.Context, cfg *config.Config) error {
+	g, err := b.build(ctx, cfg)
+	if err == nil {
+		g.letGo()
+	}
+	return err
+}
+
+// build compiles a configuration beside whatever is running. The error is config.Diagnostics where the configuration is
+// at fault; what had been acquired for it is then let go.
+func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, error) {
+	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, providers: map[string]*provider{},
+		gen: &Generation{Config: cfg, upstreams: map[*catalog.Deployment]*relay.Upstream{}}}
+	for i := range cfg.Providers {
+		c.provider(&cfg.Providers[i])
+	}
+	c.models()
+	c.settings()
+	if c.out.Errors() > 0 {
+		c.gen.letGo()
+		return nil, c.out
+	}
+	return c.gen, nil
+}
+
+func (c *compilation) fail(path, hint, format string, args ...any) {
+	c.out = append(c.out, c.cfg.Errorf(path, hint, fmt.Sprintf(format, args...)))
+}
+
+// keep adds a part that is let go at the generation's end.
+func (c *compilation) keep(r release) { c.gen.parts = append(c.gen.parts, r) }
+
+// provider starts, or shares, the provider's process, and configures its instance there.
+func (c *compilation) provider(p *config.Provider) {
+	at := "providers." + p.ID
+	prog, err := c.Host.Find(c.cfg.PluginDirs, p.Plugin)
+	if err != nil {
+		c.fail(at+".plugin", "", "%v", err)
+		return
+	}
+	o := pluginhost.AcquireOptions{SHA256: p.SHA256, MTLS: c.cfg.PluginMTLS}
+	if p.Isolate {
+		o.Isolate = p.ID
+	}
+	process, err := c.Host.Acquire(c.ctx, prog, o)
+	if err != nil {
+		c.fail(at+".plugin", "", "%v", err)
+		return
+	}
+	c.keep(process.Release)
+	m := process.Manifest()
+	conf, ok := c.instanceConfig(p, m)
+	if !ok {
+		return
+	}
+	// An instance is never changed: another configuration is another instance in the same process, so that requests of
+	// the running generation keep theirs.
+	instance := p.ID
+	if len(conf) > 2 {
+		instance += "@" + shortHash(conf)
+	}
+	configured, err := process.Configure(c.ctx, instance, conf)
+	if err != nil {
+		c.fail(at+".config", "", "%v", err)
+		return
+	}
+	cat := &catalog.Provider{ID: p.ID, Instance: instance, Plugin: p.Plugin, Manifest: m, Auth: m.Auth}
+	base := configured.BaseURL
+	if base == "" {
+		base = m.BaseURL
+	}
+	if p.Preset != "" {
+		preset := m.Presets[p.Preset]
+		base, cat.Dialects, cat.Drop = preset.BaseURL, preset.Dialects, preset.Drop
+		if preset.Auth != nil {
+			cat.Auth = *preset.Auth
+		}
+	}
+	c.connect(p, cat, base, process)
+}
+
+// connect gives the provider its address, its connections and what authorizes its requests.
+func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base string, process *pluginhost.Process) {
+	at := "providers." + p.ID
+	u, err := address(p.BaseURL, base)
+	if err != nil {
+		c.fail(at+".base_url", "base_url: https://…", "%v", err)
+		return
+	}
+	cat.Base = u
+	pool, err := c.pool(p, u)
+	if err != nil {
+		c.fail(at+".tls.ca", "", "%v", err)
+		return
+	}
+	classifier, err := fault.NewClassifier(cat.Manifest.Errors)
+	if err != nil {
+		c.fail(at+".plugin", "", "the manifest of the plugin %s: %v", p.Plugin, err)
+		return
+	}
+	for _, cr := range p.Credentials {
+		values := make(map[string]string, len(cr.Values))
+		for name, v := range cr.Values {
+			values[name] = v.Reveal()
+		}
+		cat.Credentials = append(cat.Credentials, catalog.Credential{Name: cr.Name, Values: values})
+	}
+	auth, err := authorize(cat)
+	if err != nil {
+		c.fail(at+".credentials", "credentials: [{name: main, api_key: \"${…}\"}]", "%v", err)
+		return
+	}
+	c.providers[p.ID] = &provider{Provider: cat, process: process, pool: pool, auth: auth, errors: classifier}
+}
+
+// address joins the configured base URL with the path of the plugin's own, where it has none.
+func address(configured, base string) (*url.URL, error) {
+	own, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("the plugin's base URL %q: %v", base, err)
+	}
+	u := own
+	if configured != "" {
+		if u, err = url.Parse(configured); err != nil {
+			return nil, err
+		}
+		if strings.Trim(u.Path, "/") == "" {
+			u.Path = own.Path
+		}
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(u.Host, "{}<>") {
+		return nil, fmt.Errorf("want the address of the service: the plugin has none of its own")
+	}
+	return u, nil
+}
+
+// pool gives the connections to an address, shared with other generations.
+func (c *compilation) pool(p *config.Provider, u *url.URL) (*h1.Pool, error) {
+	key := poolKey{scheme: u.Scheme, host: u.Host, ca: p.CA, http2: p.HTTP2}
+	pool, rel, err := c.pools.acquire(key, func() (*h1.Pool, error) {
+		port := u.Port()
+		t := h1.Target{Name: u.Host}
+		if u.Scheme == "https" {
+			if port == "" {
+				port = "443"
+			}
+			conf, err := clientTLS(u.Hostname(), p.CA)
+			if err != nil {
+				return nil, err
+			}
+			t.TLS = conf
+		} else if port == "" {
+			port = "80"
+		}
+		t.Host = net.JoinHostPort(u.Hostname(), port)
+		return h1.NewPool(t, h1.PoolOptions{}), nil
+	})
+	if err == nil {
+		c.keep(rel)
+	}
+	return pool, err
+}
+
+// clientTLS trusts the system's authorities, or those of a file alone.
+func clientTLS(name, ca string) (*tls.Config, error) {
+	conf := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
+	if ca == "" {
+		return conf, nil
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	conf.RootCAs = x509.NewCertPool()
+	if !conf.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: holds no certificate", ca)
+	}
+	return conf, nil
+}
+
+// authorize makes the header lines of the first credential. A plugin that makes its headers itself is asked for them by
+// the caller.
+func authorize(p *catalog.Provider) (func(string) ([]byte, error), error) {
+	a := p.Auth
+	switch a.Kind {
+	case "none":
+		return nil, nil
+	case "", "header":
+	default:
+		return nil, fmt.Errorf("auth kind %q: not in force yet", a.Kind)
+	}
+	if a.Header == "" {
+		return nil, nil
+	}
+	if len(p.Credentials) == 0 {
+		return nil, fmt.Errorf("the provider wants a credential")
+	}
+	value := a.Format
+	for name, v := range p.Credentials[0].Values {
+		value = strings.ReplaceAll(value, "{"+name+"}", v)
+	}
+	if strings.ContainsAny(value, "{}\r\n") {
+		return nil, fmt.Errorf("credential %q: want the members that %q names, as one line each", p.Credentials[0].Name, a.Format)
+	}
+	line := []byte(a.Header + ": " + value + "\r\n")
+	return func(string) ([]byte, error) { return line, nil }, nil
+}
+
+// settings compiles what is not of providers or models.
+func (c *compilation) settings() {
+	cfg, g := c.cfg, c.gen
+	g.Timing = map[string]timing.Mode{"off": timing.Off, "totals": timing.Totals, "stages": timing.Stages, "attempts": timing.Attempts}[cfg.Timing]
+	g.limits = relay.Limits{
+		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
+		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle, Total: cfg.Timeout.Total,
+		KeepAlive: cfg.Stream.KeepAlive, Queue: int(cfg.Stream.Queue), Whole: max(cfg.Limits.Body, wholeAnswer),
+		DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes, Cancel: cfg.Stream.Cancel, Lenient: cfg.Lenient,
+	}
+	g.keys = make(map[[32]byte]*Key, len(cfg.Keys))
+	for i := range cfg.Keys {
+		k := &cfg.Keys[i]
+		key := &Key{Name: k.Name, Expires: k.Expires}
+		if k.Models != nil {
+			key.models = make(map[string]bool, len(k.Models))
+			for _, m := range k.Models {
+				key.models[m] = true
+			}
+		}
+		g.keys[k.SHA256] = key
+	}
+}
+
+// wholeAnswer is the least bound of a whole answer: one with generated images may be this large.
+const wholeAnswer = 64 << 20

@@ -1,0 +1,85 @@
+// Package generation turns a configuration into a compiled snapshot, a generation, and keeps the one in force: each
+// accepted change is built whole beside the running generation and then swapped in with one atomic store; a change that
+// is refused leaves the running one untouched.
+//
+// A request holds the generation it began with to its end and never sees two. What a generation holds (plugin processes,
+// connection pools) is shared with its neighbours and let go when its last request has ended.
+package generation
+
+import (
+	"crypto/sha256"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/timing"
+)
+
+// Generation is one accepted configuration, compiled. It does not change.
+type Generation struct {
+	Number  int64
+	Created time.Time
+	Source  string // what brought it: start, file, signal, api
+	Config  *config.Config
+	Catalog *catalog.Catalog
+	Timing  timing.Mode
+
+	upstreams map[*catalog.Deployment]*relay.Upstream
+	keys      map[[sha256.Size]byte]*Key
+	limits    relay.Limits
+
+	holds    atomic.Int64 // requests, and one of the manager's own while it is in force
+	requests atomic.Int64 // ever held
+	parts    []release    // what is let go at the end
+	ended    func()       // tells the manager
+}
+
+// release lets one part of a generation go.
+type release func()
+
+// Upstream gives the connections, the process and the credential of a deployment of this generation's catalogue.
+func (g *Generation) Upstream(d *catalog.Deployment) *relay.Upstream { return g.upstreams[d] }
+
+// Limits gives the limits of a request.
+func (g *Generation) Limits() relay.Limits { return g.limits }
+
+// Requests is the number of requests that this generation has served or is serving.
+func (g *Generation) Requests() int64 { return g.requests.Load() }
+
+// hold takes part in the generation; false where it has ended already.
+func (g *Generation) hold() bool {
+	for {
+		n := g.holds.Load()
+		if n == 0 {
+			return false
+		}
+		if g.holds.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// Release ends a hold. The last one lets the generation's parts go.
+func (g *Generation) Release() {
+	if g.holds.Add(-1) == 0 {
+		g.ended()
+	}
+}
+
+// letGo lets all parts go, last first.
+func (g *Generation) letGo() {
+	for i := len(g.parts) - 1; i >= 0; i-- {
+		g.parts[i]()
+	}
+	g.parts = nil
+}
+
+// Loader builds generations from where the configuration comes from.
+type Loader interface {
+	// Read gives the configuration as it stands now. The error is config.Diagnostics where the text is at fault.
+	Read() (*config.Config, error)
+	// Watch lists the files and folders whose change may make another configuration.
+	Watch() []string
+}

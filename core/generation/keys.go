@@ -1,0 +1,29 @@
+package generation
+
+import (
+	"crypto/sha256"
+	"time"
+)
+
+// Key is who may ask for what.
+type Key struct {
+	Name    string
+	Expires time.Time       // zero: never
+	models  map[string]bool // nil: all
+}
+
+// Allows says whether the key may use a model.
+func (k *Key) Allows(model string) bool { return k.models == nil || k.models[model] }
+
+// FindKey gives the key of a secret, or nil and what the client is told. Keys are found by the SHA-256 of the whole
+// secret, so that no comparison of secrets can be timed.
+func (g *Generation) FindKey(secret []byte, now time.Time) (*Key, string) {
+	k := g.keys[sha256.Sum256(secret)]
+	switch {
+	case k == nil:
+		return nil, "the key is not known here"
+	case !k.Expires.IsZero() && !now.Before(k.Expires):
+		return nil, "the key has expired"
+	}
+	return k, ""
+}

@@ -1,0 +1,77 @@
+package relay
+
+import (
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// appendField appends one header line; a name or value with a control byte is left out whole, so that no text of a
+// client or a plugin can make a line of its own.
+func appendField(dst []byte, name, value string) []byte {
+	if strings.ContainsFunc(name, unfit) || strings.ContainsFunc(value, control) || name == "" {
+		return dst
+	}
+	dst = append(dst, name...)
+	dst = append(dst, ": "...)
+	dst = append(dst, value...)
+	return append(dst, "\r\n"...)
+}
+
+func control(c rune) bool { return c < 0x20 && c != '\t' || c == 0x7f }
+
+func unfit(c rune) bool { return c <= 0x20 || c >= 0x7f || c == ':' }
+
+// dialectFields appends the manifest's headers, and of the client's those that the manifest lets through. A header that
+// the client brings takes the place of the manifest's.
+func dialectFields(dst []byte, static []sdk.Header, head *h1.Head, forward []string) []byte {
+	for _, h := range static {
+		if head != nil && allowed(forward, strings.ToLower(h.Name)) && head.Get(strings.ToLower(h.Name)) != nil {
+			continue
+		}
+		dst = appendField(dst, h.Name, h.Value)
+	}
+	if head == nil || len(forward) == 0 {
+		return dst
+	}
+	for _, f := range head.Fields {
+		name := strings.ToLower(string(f.Name))
+		if allowed(forward, name) && !neverForwarded(name) {
+			dst = appendField(dst, name, string(f.Value))
+		}
+	}
+	return dst
+}
+
+// allowed says whether a lower-case name is in a list whose entries may end in *.
+func allowed(list []string, name string) bool {
+	for _, a := range list {
+		prefix, wild := strings.CutSuffix(a, "*")
+		if a == name || wild && strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// neverForwarded holds whatever a manifest says: credentials, framing and hop-by-hop headers are the gateway's own.
+func neverForwarded(name string) bool {
+	switch name {
+	case "authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization", "host", "content-length",
+		"content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade",
+		"expect", "accept", "accept-encoding", "user-agent":
+		return true
+	}
+	return false
+}
+
+// AnswerField says whether a header of the upstream's answer may reach the client (by its lower-case name). All others
+// are dropped: cookies, server names, keys that an upstream echoes.
+func AnswerField(name string) bool {
+	switch name {
+	case "retry-after", "retry-after-ms", "x-should-retry", "openai-version", "openai-organization", "anthropic-organization-id":
+		return true
+	}
+	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")
+}

@@ -1,0 +1,175 @@
+package relay
+
+import (
+	"errors"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// piece is what became of some bytes of a streamed answer.
+type piece struct {
+	segs    [][]byte     // for the client, in order; valid until the pipe's next call
+	failure *sdk.Failure // the stream has failed; segs came before it
+}
+
+// pipe turns the bytes of a streamed answer into the client's.
+type pipe interface {
+	feed(chunk []byte) piece // bytes as a read brought them
+	end() piece              // the upstream has ended the body in good order
+	progress() (content, done bool)
+	tally() (sdk.Usage, sdk.Reason)
+	close()
+}
+
+// passage is the pipe of a stream in the client's own dialect: its frames pass as they came, less what only we asked for.
+// Frames are passed when they are whole, so that an error can follow one at any time.
+type passage struct {
+	split   frame.Splitter
+	obs     dialect.Observer
+	pending int // bytes fed that are part of no frame yet
+	segs    [][]byte
+	scratch []byte
+	content bool
+	done    bool
+}
+
+func (a *active) newPassage() *passage {
+	return &passage{
+		split: newSplitter(a.plan.way.Dialect.Framing),
+		obs:   a.Dialect.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage}),
+	}
+}
+
+// newSplitter gives the splitter for a manifest's framing.
+func newSplitter(framing string) frame.Splitter {
+	switch framing {
+	case "ndjson":
+		return frame.NewNDJSON(0)
+	case "json-array":
+		return frame.NewJSONArray(0)
+	case "aws-event-stream":
+		return frame.NewEventStream(0)
+	}
+	return frame.NewSSE(0)
+}
+
+func (p *passage) progress() (content, done bool) { return p.content, p.done }
+func (p *passage) tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
+func (p *passage) close()                         {}
+
+// feed passes the frames that are now whole. Those that lie in the chunk are passed as ranges of it; neighbours become
+// one segment.
+func (p *passage) feed(chunk []byte) piece {
+	p.segs, p.scratch = p.segs[:0], p.scratch[:0]
+	p.split.Feed(chunk)
+	off := -p.pending // where the next frame begins in the chunk
+	p.pending += len(chunk)
+	from, to := 0, 0 // the range of the chunk that is not yet a segment
+	flush := func() {
+		if to > from {
+			p.segs = append(p.segs, chunk[from:to])
+		}
+	}
+	for !p.done {
+		f, ok, err := p.split.Next()
+		if err != nil {
+			flush()
+			return piece{p.segs, broken(err)}
+		}
+		if !ok {
+			break
+		}
+		start, end := off, off+len(f.Raw)
+		off, p.pending = end, p.pending-len(f.Raw)
+		out, whole, failure := p.look(&f)
+		switch {
+		case failure != nil:
+			flush()
+			return piece{p.segs, failure}
+		case whole && start >= 0 && start == to && to > from:
+			to = end
+		case whole && start >= 0:
+			flush()
+			from, to = start, end
+		default:
+			flush()
+			from, to = 0, 0
+			p.add(out)
+		}
+	}
+	flush()
+	return piece{segs: p.segs}
+}
+
+// look observes a frame: whole says that it passes as it is, otherwise out is passed in its place.
+func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
+	seen := p.obs.Frame(f)
+	p.content, p.done = p.content || seen.Content, p.done || seen.Done
+	switch {
+	case seen.Failure != nil:
+		return nil, false, seen.Failure
+	case seen.Cut:
+		return seen.Out, false, nil
+	}
+	return f.Raw, true, nil
+}
+
+// add copies bytes that will not last into a segment.
+func (p *passage) add(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	n := len(p.scratch)
+	if cap(p.scratch)-n < len(b) { // earlier segments keep the old array
+		p.scratch, n = make([]byte, 0, 2*cap(p.scratch)+len(b)), 0
+	}
+	p.scratch = append(p.scratch, b...)
+	p.segs = append(p.segs, p.scratch[n:len(p.scratch):len(p.scratch)])
+}
+
+// end passes a last frame that lacks its blank line, and says whether the stream was complete: it had the dialect's end
+// mark, or at least the reason of its end.
+func (p *passage) end() piece {
+	p.segs, p.scratch = p.segs[:0], p.scratch[:0]
+	for !p.done {
+		f, ok, err := p.split.End()
+		if err != nil {
+			return piece{p.segs, broken(err)}
+		}
+		if !ok {
+			break
+		}
+		if f.Partial && f.Lines == 0 {
+			continue
+		}
+		out, _, failure := p.look(&f)
+		if failure != nil {
+			return piece{p.segs, failure}
+		}
+		p.add(out)
+		if f.Partial && len(out) > 0 {
+			p.add([]byte("\n\n"))
+		}
+	}
+	if !p.done && p.obs.Finish() == sdk.ReasonUnset {
+		return piece{p.segs, truncated()}
+	}
+	return piece{segs: p.segs}
+}
+
+func truncated() *sdk.Failure {
+	return sdk.Fail(sdk.UpstreamError, "the provider's stream ended before the answer was complete")
+}
+
+// broken turns a framing error into a failure.
+func broken(err error) *sdk.Failure {
+	switch {
+	case errors.Is(err, frame.ErrTooLarge):
+		return sdk.Fail(sdk.UpstreamError, "the provider sent an event that is larger than the limit")
+	case errors.Is(err, frame.ErrTruncated):
+		return truncated()
+	}
+	return sdk.Fail(sdk.UpstreamError, "the provider's stream is malformed")
+}

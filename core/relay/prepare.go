@@ -1,0 +1,145 @@
+package relay
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// plan is how a candidate is to be asked.
+type plan struct {
+	way     *catalog.Way
+	encoded *pluginhost.Encoded // nil where the client's bytes pass
+	skip    string              // why it cannot be asked
+	failure *sdk.Failure        // what the client is told when no candidate can be asked
+}
+
+// dryRun encodes the request once for each distinct plugin, provider dialect and model among the candidates that need
+// translation. A candidate that cannot express the request is skipped before any attempt is wasted on it.
+func (r *run) dryRun() {
+	r.plans = make([]plan, len(r.Candidates))
+	for i, u := range r.Candidates {
+		p := &r.plans[i]
+		p.way = u.Deployment.Way(r.Dialect.Name())
+		if p.way.Pass {
+			continue
+		}
+		if j := r.sameEncoding(i); j >= 0 {
+			*p = r.plans[j]
+		} else {
+			r.encode(u, p)
+		}
+		if p.skip != "" {
+			r.res.Skips = append(r.res.Skips, Skip{Deployment: u.Deployment.ID, Stage: "translate", Reason: p.skip})
+		}
+	}
+}
+
+// sameEncoding finds an earlier candidate whose encoding serves this one as well.
+func (r *run) sameEncoding(i int) int {
+	u := r.Candidates[i]
+	for j, v := range r.Candidates[:i] {
+		if v.Plugin == u.Plugin && v.Deployment.Provider == u.Deployment.Provider && v.Deployment.Model == u.Deployment.Model &&
+			r.plans[j].way.Dialect == r.plans[i].way.Dialect && v.Deployment.OutputDefault() == u.Deployment.OutputDefault() {
+			return j
+		}
+	}
+	return -1
+}
+
+// encode asks the plugin for the request's translation.
+func (r *run) encode(u *Upstream, p *plan) {
+	if p.failure = r.decode(); p.failure != nil {
+		p.skip = p.failure.Message
+		return
+	}
+	q := *r.request
+	q.Model, q.Provider, q.Native = u.Deployment.Model, u.Deployment.Provider.Instance, p.way.Dialect.Name
+	q.DefaultMax = u.Deployment.OutputDefault()
+	e := new(pluginhost.Encoded)
+	if err := u.Plugin.Encode(&q, e); err != nil {
+		p.failure = encodeFailure(err)
+		p.skip = p.failure.Message
+		return
+	}
+	if note := strictLoss(e.Dropped); note != nil && !r.Limits.Lenient {
+		p.failure = sdk.Fail(sdk.CannotTranslate, "cannot express: "+note.Path+": "+note.Why)
+		p.failure.Param = note.Path
+		p.skip = p.failure.Message
+		return
+	}
+	p.encoded = e
+}
+
+// decode makes the middle form of the client's request, once.
+func (r *run) decode() *sdk.Failure {
+	if r.request != nil {
+		return nil
+	}
+	q := new(sdk.Request)
+	if err := r.Dialect.Decode(r.Doc, q); err != nil {
+		return asFailure(err)
+	}
+	q.Dialect, q.Stream = r.Dialect.Name(), r.Facts.Stream
+	r.request = q
+	return nil
+}
+
+// encodeFailure turns what a plugin says of a request into what the client is told.
+func encodeFailure(err error) *sdk.Failure {
+	var lacks *sdk.Inexpressible
+	var bad *sdk.Invalid
+	switch {
+	case errors.As(err, &lacks):
+		f := sdk.Fail(sdk.CannotTranslate, lacks.Error())
+		f.Param = lacks.Path
+		return f
+	case errors.As(err, &bad):
+		f := sdk.Fail(sdk.BadRequest, bad.Message)
+		f.Param = bad.Path
+		return f
+	}
+	return asFailure(err)
+}
+
+// asFailure gives the failure in an error; anything else is a plugin's.
+func asFailure(err error) *sdk.Failure {
+	var f *sdk.Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return sdk.Fail(sdk.PluginFailed, "the provider's plugin could not translate the request")
+}
+
+// strictLoss gives the first dropped member that changes what is asked.
+func strictLoss(notes []sdk.Note) *sdk.Note {
+	for i := range notes {
+		if notes[i].Strict {
+			return &notes[i]
+		}
+	}
+	return nil
+}
+
+// DroppedHeader is the value of x-penstock-dropped for notes; "" where there are none.
+func DroppedHeader(notes []sdk.Note) string {
+	var b strings.Builder
+	for i, n := range notes {
+		if b.Len() > 1024 {
+			b.WriteString(", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		for _, c := range []byte(n.Path) {
+			if c > 0x20 && c < 0x7f && c != ',' {
+				b.WriteByte(c)
+			}
+		}
+	}
+	return b.String()
+}

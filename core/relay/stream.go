@@ -1,0 +1,226 @@
+package relay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// maxHeld bounds what is held back before the commit point; more than that is content, whatever it says.
+const maxHeld = 1 << 20
+
+// restWait is how long the end of a body that is complete is waited for.
+const restWait = 20 * time.Millisecond
+
+// stream relays a streamed answer: held until it has content, then passed on as it comes.
+func (a *active) stream() *sdk.Failure {
+	b, f := a.openBody()
+	if f != nil {
+		return f
+	}
+	defer b.close()
+	first, err := b.next()
+	if err != nil && err != io.EOF {
+		return a.transport(err)
+	}
+	if !isEventStream(a.call.Get("content-type")) && a.plan.way.Dialect.Framing == "" && looksWhole(first) {
+		return a.wholeAsStream(b, first, err)
+	}
+	var p pipe
+	if a.plan.way.Pass {
+		p = a.newPassage()
+	} else if p, f = a.newTranslation(true, true); f != nil {
+		return f
+	}
+	defer p.close()
+	s := &streaming{active: a, body: b, pipe: p, framed: first, err: err}
+	f = s.run()
+	a.rec.Usage, a.res.Reason = p.tally()
+	return f
+}
+
+// looksWhole says whether bytes begin a JSON text or a page rather than an event stream.
+func looksWhole(first []byte) bool {
+	t := bytes.TrimLeft(first, " \t\r\n\ufeff")
+	return len(t) == 0 || t[0] == '{' || t[0] == '[' || t[0] == '<'
+}
+
+// streaming is a streamed answer on its way.
+type streaming struct {
+	*active
+	body    *answerBody
+	pipe    pipe
+	framed  []byte // the bytes that were read last
+	err     error  // and what ended the reading
+	held    []byte // for the client, before the commit point
+	drained int64  // bytes read since the client left
+}
+
+// run relays until the answer is complete or has failed.
+func (s *streaming) run() *sdk.Failure {
+	for {
+		if len(s.framed) > 0 {
+			p := s.pipe.feed(s.framed)
+			content, done := s.pipe.progress()
+			s.pass(p.segs, content)
+			if p.failure != nil {
+				return s.fail(p.failure)
+			}
+			if done {
+				return s.complete()
+			}
+		}
+		switch {
+		case errors.Is(s.err, io.EOF):
+			return s.complete()
+		case s.err != nil:
+			return s.fail(s.transport(s.err))
+		}
+		if s.client.gone() && s.overDrain() {
+			return sdk.Fail(sdk.ClientGone, "the client left")
+		}
+		s.framed, s.err = s.body.next()
+	}
+}
+
+// overDrain says whether an answer is no longer worth reading for a client that left.
+func (s *streaming) overDrain() bool {
+	if s.Limits.Cancel {
+		return true
+	}
+	s.drained += int64(len(s.framed))
+	return s.drained > s.Limits.DrainBytes
+}
+
+// pass sends bytes to the client, or holds them while there is no content.
+func (s *streaming) pass(segs [][]byte, content bool) {
+	if s.content {
+		s.client.write(segs...)
+		return
+	}
+	if !content {
+		for _, seg := range segs {
+			s.held = append(s.held, seg...)
+		}
+		if len(s.held) <= maxHeld {
+			return
+		}
+		segs = nil
+	}
+	s.content = true
+	s.call.SetTotal(s.deadline)
+	s.early = false
+	if !s.res.Committed && !s.commit(false, s.call.Fields()) {
+		return
+	}
+	s.res.Served = s.up
+	if len(s.held) > 0 {
+		segs = append([][]byte{s.held}, segs...)
+	}
+	s.client.write(segs...)
+}
+
+// complete ends an answer that has come to its end.
+func (s *streaming) complete() *sdk.Failure {
+	p := s.pipe.end()
+	content, _ := s.pipe.progress()
+	if p.failure != nil {
+		if s.content {
+			s.client.write(p.segs...)
+		}
+		return s.fail(p.failure)
+	}
+	if !content {
+		return s.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing"))
+	}
+	s.pass(p.segs, true)
+	s.finish(nil)
+	s.close()
+	s.rest()
+	return nil
+}
+
+// close ends the client's stream in good order.
+func (s *streaming) close() {
+	s.client.unwatch()
+	s.client.settle()
+	s.res.Gone = s.client.gone()
+	if s.res.Gone {
+		s.Exchange.Abort()
+		return
+	}
+	if err := s.Exchange.End(s.Answer.AppendTrailer(s.fields[:0], &s.res)); err != nil {
+		s.res.Gone = true
+	}
+}
+
+// rest reads what stands behind the end mark, so that the connection can be used again; it must come at once.
+func (s *streaming) rest() {
+	if s.err != nil || s.body.decoder != nil {
+		return
+	}
+	for range 4 {
+		if ready, err := s.call.Wait(restWait); !ready || err != nil {
+			return
+		}
+		if _, err := s.call.Next(); err != nil {
+			return
+		}
+	}
+}
+
+// fail ends the attempt in failure: before the commit point another candidate may serve, after it the client is told in
+// the stream.
+func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
+	s.finish(f)
+	if s.content {
+		tell(s.active.run, f)
+	}
+	return f
+}
+
+// tell ends a committed stream with the dialect's error frame.
+func tell(r *run, f *sdk.Failure) {
+	r.client.unwatch()
+	r.client.write(r.Dialect.AppendStreamError(nil, f, r.RequestID))
+	r.client.settle()
+	r.res.Gone = r.client.gone()
+	if r.res.Gone {
+		r.Exchange.Abort()
+		return
+	}
+	r.res.Failure = f
+	if err := r.Exchange.End(r.Answer.AppendTrailer(r.fields[:0], &r.res)); err != nil {
+		r.res.Gone = true
+	}
+}
+
+// wholeAsStream serves a client that wants a stream from an upstream that answers with one body.
+func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failure {
+	body = bytes.Clone(body)
+	for err == nil {
+		var p []byte
+		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
+			return sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
+		}
+		body = append(body, p...)
+	}
+	if err != io.EOF {
+		return a.transport(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
+	}
+	out, f := a.translateWhole(body, true)
+	if f != nil {
+		return f
+	}
+	s := &streaming{active: a, body: b, err: io.EOF}
+	s.pass([][]byte{out}, true)
+	a.finish(nil)
+	s.close()
+	return nil
+}

@@ -1,0 +1,186 @@
+package relay
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// whole relays an answer that is one body. It is held until it is complete and understood, so that a broken or empty
+// answer can still be another candidate's.
+func (a *active) whole() *sdk.Failure {
+	if isEventStream(a.call.Get("content-type")) {
+		return a.streamAsWhole()
+	}
+	body, f := a.collect()
+	if f != nil {
+		return f
+	}
+	var out []byte
+	if a.plan.way.Pass {
+		out, f = a.passWhole(body)
+	} else {
+		out, f = a.translateWhole(body, false)
+	}
+	if f != nil {
+		return f
+	}
+	return a.commitWhole(out)
+}
+
+// collect reads the whole answer.
+func (a *active) collect() ([]byte, *sdk.Failure) {
+	b, f := a.openBody()
+	if f != nil {
+		return nil, f
+	}
+	defer b.close()
+	var all []byte
+	for {
+		p, err := b.next()
+		switch {
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, a.transport(err)
+		case all == nil && b.decoder == nil && a.call.Length() == int64(len(p)):
+			return p, nil // the whole body in one piece needs no copy: nothing is read after it
+		case int64(len(all)+len(p)) > a.Limits.Whole:
+			return nil, sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
+		}
+		all = append(all, p...)
+		a.call.SetTotal(a.deadline)
+	}
+}
+
+// passWhole checks an answer in the client's own dialect, which then passes as it is.
+func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
+	obs := a.Dialect.NewObserver(dialect.ObserverOptions{})
+	seen := obs.Whole(body)
+	a.rec.Usage, a.res.Reason = obs.Usage(), obs.Finish()
+	switch {
+	case seen.Failure != nil:
+		return nil, a.inBody(seen.Failure, body)
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
+	case !seen.Done:
+		return nil, notUnderstood(body)
+	case !seen.Content:
+		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	case seen.Cut:
+		return seen.Out, nil
+	}
+	return body, nil
+}
+
+// notUnderstood is the failure of a body that is no answer: broken JSON, an HTML page.
+func notUnderstood(body []byte) *sdk.Failure {
+	if err := jsonspan.Valid(body, jsonspan.Limits{AllowDuplicates: true}); err != nil {
+		return sdk.Fail(sdk.UpstreamError, "the provider's answer is not complete JSON")
+	}
+	return sdk.Fail(sdk.UpstreamError, "the provider's answer has no form that is known")
+}
+
+// inBody classifies an error that came under a status of success.
+func (a *active) inBody(f *sdk.Failure, body []byte) *sdk.Failure {
+	status := f.Status
+	if status < 400 {
+		status = 0
+	}
+	g := a.up.Errors.Classify(status, body, a.call.Get, time.Now())
+	if g.Kind == sdk.UpstreamError && f.Kind != sdk.KindNone {
+		g.Kind = f.Kind
+	}
+	return g
+}
+
+// translateWhole turns a body of another dialect into the client's. The events are those of a stream.
+func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Failure) {
+	t, f := a.newTranslation(false, clientStream)
+	if f != nil {
+		return nil, f
+	}
+	defer t.close()
+	out := t.frame("", body)
+	if out.failure != nil {
+		return nil, a.inBody(out.failure, body)
+	}
+	if end := t.end(); end.failure != nil {
+		return nil, end.failure
+	}
+	a.rec.Usage, a.res.Reason = t.usage, t.reason
+	if !t.content {
+		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	}
+	return t.out, nil
+}
+
+// streamAsWhole serves a client that wants one body from an upstream that streams all the same.
+func (a *active) streamAsWhole() *sdk.Failure {
+	t, f := a.newTranslation(true, false)
+	if f != nil {
+		return f
+	}
+	defer t.close()
+	b, f := a.openBody()
+	if f != nil {
+		return f
+	}
+	defer b.close()
+	for !t.done {
+		p, err := b.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return a.transport(err)
+		}
+		if out := t.feed(p); out.failure != nil {
+			return out.failure
+		}
+		if t.content {
+			a.call.SetTotal(a.deadline)
+		}
+	}
+	if out := t.end(); out.failure != nil {
+		return out.failure
+	}
+	a.rec.Usage, a.res.Reason = t.usage, t.reason
+	if !t.content {
+		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	}
+	return a.commitWhole(t.out)
+}
+
+// commitWhole sends a whole answer.
+func (a *active) commitWhole(body []byte) *sdk.Failure {
+	a.finish(nil)
+	a.content = true
+	a.res.Served, a.res.Committed = a.up, true
+	if e := a.plan.encoded; e != nil {
+		a.res.Dropped = e.Dropped
+	}
+	a.fields = a.Answer.AppendFields(a.fields[:0], Committing{Upstream: a.up, Fields: a.call.Fields(), Result: &a.res})
+	a.fields = append(a.fields, "Content-Type: application/json\r\n"...)
+	a.client.unwatch()
+	err := a.Exchange.Commit(200, a.fields, int64(len(body)))
+	if err == nil {
+		err = a.Exchange.Write(body)
+	}
+	if err == nil {
+		err = a.Exchange.End(nil)
+	}
+	if err != nil {
+		a.client.lose()
+		a.res.Gone = true
+	}
+	return nil
+}
+
+func isEventStream(contentType []byte) bool {
+	return len(contentType) >= 17 && bytes.EqualFold(contentType[:17], []byte("text/event-stream"))
+}
