@@ -1,5 +1,9 @@
 package sdk
 
+import (
+	"time"
+)
+
 // Event is one thing that an answer says, whole or streamed: a whole answer is decoded into the same events as a stream,
 // and the client's dialect writes either form of them.
 //
@@ -96,4 +100,175 @@ func (o *Events) delta(k EventKind, choice int, t Text) {
 	}
 	e := o.Add(k)
 	e.Choice, e.Text = choice, t
+}
+
+// Usage counts tokens in parts that do not overlap, so that no part can be charged twice. Each provider's own way of
+// counting is turned into it at the edge, by [UsageWithin] or [UsageBeside].
+type Usage struct {
+	Input      int64 // fresh input: neither read from a cache nor written to one
+	CacheRead  int64
+	CacheWrite int64
+	Output     int64 // visible output
+	Reasoning  int64
+	Known      bool // the provider gave figures
+	Disputed   bool // figures that cannot be: a part over its whole, a count below zero
+}
+
+// Counts are a provider's figures as it gave them.
+type Counts struct{ Input, CacheRead, CacheWrite, Output, Reasoning int64 }
+
+// UsageWithin reads figures of the OpenAI kind: cached tokens are counted within the input, reasoning within the output
+// (https://platform.openai.com/docs/api-reference/chat/object, usage).
+func UsageWithin(c Counts) Usage {
+	u := Usage{Known: true}
+	in, r, w := u.count(c.Input), u.count(c.CacheRead), u.count(c.CacheWrite)
+	u.CacheRead = u.atMost(r, in)
+	u.CacheWrite = u.atMost(w, in-u.CacheRead)
+	u.Input = in - u.CacheRead - u.CacheWrite
+	out := u.count(c.Output)
+	u.Reasoning = u.atMost(u.count(c.Reasoning), out)
+	u.Output = out - u.Reasoning
+	return u
+}
+
+// UsageBeside reads figures of the Anthropic kind: cached tokens stand beside the input, reasoning within the output
+// (https://docs.claude.com/en/docs/build-with-claude/prompt-caching, tracking cache performance).
+func UsageBeside(c Counts) Usage {
+	u := Usage{Known: true}
+	u.Input, u.CacheRead, u.CacheWrite = u.count(c.Input), u.count(c.CacheRead), u.count(c.CacheWrite)
+	out := u.count(c.Output)
+	u.Reasoning = u.atMost(u.count(c.Reasoning), out)
+	u.Output = out - u.Reasoning
+	return u
+}
+
+// TotalInput is all input, cached parts included.
+func (u Usage) TotalInput() int64 { return u.Input + u.CacheRead + u.CacheWrite }
+
+// TotalOutput is all output, reasoning included.
+func (u Usage) TotalOutput() int64 { return u.Output + u.Reasoning }
+
+// maxCount is more tokens than any provider can mean.
+const maxCount = 1 << 40
+
+func (u *Usage) count(n int64) int64 {
+	if n < 0 || n > maxCount {
+		u.Disputed = true
+		return min(max(n, 0), maxCount)
+	}
+	return n
+}
+
+func (u *Usage) atMost(part, whole int64) int64 {
+	if part > whole {
+		u.Disputed = true
+		return whole
+	}
+	return part
+}
+
+// Kind is what went wrong, from a closed list. Each kind has one HTTP status and one form in every client dialect.
+type Kind uint8
+
+// The kinds of failures.
+const (
+	KindNone        Kind = iota
+	BadRequest           // the client's fault: bad JSON, a bad member
+	BadKey               // no key, or an unknown one
+	Forbidden            // the key may not use this
+	UnknownModel         // no such model
+	UnknownRoute         // no such path
+	BadMethod            // the path exists, the method does not
+	BadEncoding          // a Content-Encoding or media type that is not understood
+	TooLarge             // a body over its limit
+	ContextTooLong       // more tokens than the model takes
+	CannotTranslate      // the request has what the deployment's dialect cannot say
+	RateLimited          // our own limit
+	OverTokenLimit       // one request larger than the key's token limit can ever be
+	BudgetSpent          // our own budget
+	NoTarget             // every candidate was skipped
+	UpstreamRate         // the provider's rate limit
+	UpstreamMoney        // the provider account's money or spend limit
+	UpstreamAuth         // the provider refused our credential
+	UpstreamModel        // the provider does not know the model
+	Overloaded           // the provider is overloaded
+	UpstreamError        // 5xx, a broken body, a reset
+	UpstreamEmpty        // an answer of success that says nothing
+	Timeout              // connect, first content, idle or total
+	ContentRefused       // the provider refused the content
+	PluginFailed         // the plugin's process is gone or broke its contract
+	PolicyFailed         // the routing policy failed
+	GuardBlocked         // a guardrail
+	Draining             // shutting down
+	Shedding             // over the in-flight or memory limit
+	StoreDown            // the store cannot answer
+	ClientGone           // the client left
+	Internal             // a bug
+)
+
+// Failure is an error that a client may see: a kind, a public text, and what is known beside them. The cause, if any,
+// goes to the log only.
+type Failure struct {
+	Kind       Kind
+	Status     int           // the upstream's HTTP status; 0: the kind's own
+	Message    string        // public
+	Param      string        // the member at fault, as a JSON path
+	Code       string        // the provider's own code, to be kept where the dialect has room
+	Type       string        // the provider's own type
+	RetryAfter time.Duration // 0: not said
+	Body       []byte        // the upstream's error body, where the client speaks its dialect: passed as it is
+	Final      bool          // further tries are of no use: x-should-retry: false
+}
+
+// Error gives the public text.
+func (f *Failure) Error() string { return f.Message }
+
+// Fail makes a failure.
+func Fail(k Kind, message string) *Failure { return &Failure{Kind: k, Message: message} }
+
+// Inexpressible is what Encode returns for a request that the provider's dialect has no way to say; the deployment is
+// skipped with the reason "cannot express: What".
+type Inexpressible struct {
+	What string // such as "audio input"
+	Path string // the member, such as "messages[0].content[1]"
+}
+
+// Error says what cannot be expressed.
+func (e *Inexpressible) Error() string { return "cannot express: " + e.What }
+
+// Invalid is what Encode returns for a request that no provider could serve, such as arguments that are not JSON: the
+// client's fault, answered 400 and not tried elsewhere.
+type Invalid struct{ Path, Message string }
+
+// Error gives the message behind the path.
+func (e *Invalid) Error() string { return e.Path + ": " + e.Message }
+
+// kindNames are the names of the kinds, in order; they stand in manifests, metrics and logs.
+var kindNames = [...]string{
+	KindNone: "none", BadRequest: "bad_request", BadKey: "bad_key", Forbidden: "forbidden", UnknownModel: "unknown_model",
+	UnknownRoute: "unknown_route", BadMethod: "bad_method", BadEncoding: "bad_encoding", TooLarge: "too_large",
+	ContextTooLong: "context_too_long", CannotTranslate: "cannot_translate", RateLimited: "rate_limited",
+	OverTokenLimit: "over_token_limit", BudgetSpent: "budget_spent", NoTarget: "no_target", UpstreamRate: "upstream_rate",
+	UpstreamMoney: "upstream_money", UpstreamAuth: "upstream_auth", UpstreamModel: "upstream_model", Overloaded: "overloaded",
+	UpstreamError: "upstream_error", UpstreamEmpty: "upstream_empty", Timeout: "timeout", ContentRefused: "content_refused",
+	PluginFailed: "plugin_failed", PolicyFailed: "policy_failed", GuardBlocked: "guard_blocked", Draining: "draining",
+	Shedding: "shedding", StoreDown: "store_down", ClientGone: "client_gone", Internal: "internal",
+}
+
+// String names the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// ParseKind gives the kind of a name.
+func ParseKind(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name && k > 0 {
+			return Kind(k), true
+		}
+	}
+	return KindNone, false
 }

@@ -1,5 +1,11 @@
 package sdk
 
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+)
+
 // Plan is what Encode fills in: the request that the gateway is to send. Base URL and authentication are the gateway's;
 // Path may hold the slot {model}.
 type Plan struct {
@@ -34,4 +40,166 @@ func (p *Plan) Drop(path, why string) { p.Dropped = append(p.Dropped, Note{Path:
 // Lose notes a member that was left out and that changes what is asked.
 func (p *Plan) Lose(path, why string) {
 	p.Dropped = append(p.Dropped, Note{Path: path, Why: why, Strict: true})
+}
+
+// Writer writes one JSON text as literal bytes and references to what the gateway holds. It places commas and colons
+// itself. The zero Writer is ready; Reset makes it so again and keeps its memory.
+type Writer struct {
+	lit   []byte
+	segs  []Segment
+	mark  int // start of the literal that is not yet a segment
+	comma bool
+}
+
+// Segment is a piece of a written text: literal bytes, or a range of a handle in one of three forms.
+type Segment struct {
+	From, To int    // of the literals, or of the handle's bytes
+	Handle   uint32 // 0: literal
+	Form     uint8  // of a handle: 0 as it is, 1 unescaped (string content → JSON), 2 escaped (JSON → string content)
+}
+
+// Reset empties the writer.
+func (w *Writer) Reset() { *w = Writer{lit: w.lit[:0], segs: w.segs[:0]} }
+
+// Literals gives the literal bytes that segments refer to, and Segments the pieces in order.
+func (w *Writer) Literals() []byte { return w.lit }
+
+// Segments gives the pieces of the text in order.
+func (w *Writer) Segments() []Segment {
+	w.cut()
+	return w.segs
+}
+
+// Bytes gives the text where nothing in it is held, which is so on the gateway's side.
+func (w *Writer) Bytes() []byte { return w.lit }
+
+// Empty says whether nothing has been written.
+func (w *Writer) Empty() bool { return len(w.lit) == 0 && len(w.segs) == 0 }
+
+func (w *Writer) cut() {
+	if len(w.lit) > w.mark {
+		w.segs = append(w.segs, Segment{From: w.mark, To: len(w.lit)})
+		w.mark = len(w.lit)
+	}
+}
+
+func (w *Writer) sep() {
+	if w.comma {
+		w.lit = append(w.lit, ',')
+	}
+	w.comma = true
+}
+
+func (w *Writer) open(c byte) {
+	w.sep()
+	w.lit = append(w.lit, c)
+	w.comma = false
+}
+
+func (w *Writer) end(c byte) {
+	w.lit = append(w.lit, c)
+	w.comma = true
+}
+
+// Object begins an object; EndObject ends it.
+func (w *Writer) Object() { w.open('{') }
+
+// EndObject ends the object.
+func (w *Writer) EndObject() { w.end('}') }
+
+// Array begins an array; EndArray ends it.
+func (w *Writer) Array() { w.open('[') }
+
+// EndArray ends the array.
+func (w *Writer) EndArray() { w.end(']') }
+
+// Name writes a member's name, which must need no escaping; its value follows.
+func (w *Writer) Name(name string) *Writer {
+	w.sep()
+	w.lit = append(w.lit, '"')
+	w.lit = append(w.lit, name...)
+	w.lit = append(w.lit, '"', ':')
+	w.comma = false
+	return w
+}
+
+// String writes a Go string.
+func (w *Writer) String(s string) {
+	w.sep()
+	w.lit = jsonspan.AppendQuote(w.lit, s)
+}
+
+// Text writes a text; an absent one is "".
+func (w *Writer) Text(t Text) { w.Joined(t) }
+
+// Joined writes several texts as one string.
+func (w *Writer) Joined(ts ...Text) {
+	w.sep()
+	w.lit = append(w.lit, '"')
+	for _, t := range ts {
+		w.put(t.span)
+	}
+	w.lit = append(w.lit, '"')
+}
+
+// Value writes a value; an absent one is null.
+func (w *Writer) Value(v Value) {
+	if !v.Present() {
+		w.Null()
+		return
+	}
+	w.sep()
+	w.put(v.span)
+}
+
+// put writes a span: inline bytes into the literals, a held one as a segment.
+func (w *Writer) put(s span) {
+	if s.handle == 0 {
+		w.lit = append(w.lit, s.raw...)
+		return
+	}
+	w.cut()
+	w.segs = append(w.segs, Segment{From: int(s.from), To: int(s.to), Handle: s.handle, Form: uint8(s.form)})
+}
+
+// Raw writes a complete JSON text.
+func (w *Writer) Raw(json string) {
+	w.sep()
+	w.lit = append(w.lit, json...)
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) {
+	w.sep()
+	w.lit = strconv.AppendInt(w.lit, n, 10)
+}
+
+// Bool writes true or false.
+func (w *Writer) Bool(b bool) {
+	w.sep()
+	w.lit = strconv.AppendBool(w.lit, b)
+}
+
+// Null writes null.
+func (w *Writer) Null() { w.Raw("null") }
+
+// TextMember writes a member where the text is present.
+func (w *Writer) TextMember(name string, t Text) {
+	if t.Present() {
+		w.Name(name).Text(t)
+	}
+}
+
+// ValueMember writes a member where the value is present.
+func (w *Writer) ValueMember(name string, v Value) {
+	if v.Present() {
+		w.Name(name).Value(v)
+	}
+}
+
+// StringMember writes a member where s is not "".
+func (w *Writer) StringMember(name, s string) {
+	if s != "" {
+		w.Name(name).String(s)
+	}
 }

@@ -72,7 +72,7 @@ func (d *echoDecoder) End(out *Events) error {
 }
 
 // caller serves p over a socket pair and gives the asking side.
-func caller(t testing.TB, p Provider, mayBlock bool) *wire.Caller {
+func caller(t testing.TB, p Provider) *wire.Caller {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -87,7 +87,7 @@ func caller(t testing.TB, p Provider, mayBlock bool) *wire.Caller {
 		f.Close()
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- serveConn(p, mayBlock, conns[0]) }()
+	go func() { ended <- ServeConn(p, conns[0]) }()
 	c := wire.NewCaller(conns[1], time.Second)
 	t.Cleanup(func() {
 		c.Close()
@@ -108,7 +108,7 @@ func ask(t testing.TB, c *wire.Caller, f wire.Frame) (wire.Op, []byte) {
 }
 
 func TestEncodeOverSocket(t *testing.T) {
-	c := caller(t, echo{}, false)
+	c := caller(t, echo{})
 	long := strings.Repeat("grüße ", 100)
 	arguments := `{"q":"` + strings.Repeat("a\\n", 200) + `"}`
 	q := &Request{Model: "m", Messages: []Message{{Role: User, Parts: []Part{

@@ -6,3 +6,165 @@
 //
 //	func main() { sdk.Serve(provider{}) }
 package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Provider is what a plugin implements: three methods. The gateway calls them from one goroutine for each process
+// unless the manifest says that they may block; they must not keep what they are given.
+//
+// More is offered by implementing [Configurer], [Authorizer] or [ErrorReader] as well.
+type Provider interface {
+	// Manifest describes the provider. It is asked once, before anything else.
+	Manifest() Manifest
+	// Encode writes the provider's request for the client's. It returns *Inexpressible or *Invalid where it cannot.
+	// It is not called for a client whose dialect the provider speaks natively.
+	Encode(req *Request, plan *Plan) error
+	// NewDecoder makes the decoder of one answer.
+	NewDecoder(info AnswerInfo) Decoder
+}
+
+// AnswerInfo says which answer a decoder is for.
+type AnswerInfo struct {
+	Provider string // the configured id
+	Native   string // the provider dialect
+	Model    string
+	Stream   bool // frames of a stream; otherwise one frame that is the whole body
+}
+
+// Decoder turns the frames of one answer into events. It lives for one answer and may keep state, but nothing of a
+// frame.
+type Decoder interface {
+	Decode(f *Frame, out *Events) error
+	// End is called when the upstream has ended the body in good order. A decoder that has not seen the provider's
+	// terminator emits no Done, and the gateway treats the answer as broken.
+	End(out *Events) error
+}
+
+// Frame is one frame of an upstream's answer.
+type Frame struct {
+	Event string // of an SSE frame or an AWS event; "" otherwise
+	Text  []byte // data that is no JSON, such as [DONE]; nil where Doc is set
+	Doc   *Doc
+}
+
+// Configurer is implemented by a provider that has configuration of its own: it is called once for each configured
+// provider that names the plugin, with providers.ID.config as JSON ("{}" where there is none), already checked against
+// the manifest's schema.
+type Configurer interface {
+	Configure(id string, config []byte) (Configured, error)
+}
+
+// Configured is what a configured provider tells the gateway.
+type Configured struct {
+	BaseURL string // beats the manifest's; base_url in the configuration beats both
+}
+
+// Authorizer is implemented by a provider whose credentials are no fixed header: tokens with a lifetime, signatures.
+type Authorizer interface {
+	Authorize(ctx context.Context, r AuthRequest) (Authorization, error)
+}
+
+// AuthRequest asks for the headers that authorize a request.
+type AuthRequest struct {
+	Provider    string
+	Credential  map[string]string // as configured
+	Method, URL string            // for signatures
+	Headers     []Header
+	PayloadHash string // SHA-256 in hexadecimal, for signatures
+}
+
+// Authorization holds headers and how long they are good for; 0: this request only.
+type Authorization struct {
+	Headers  []Header
+	Lifetime time.Duration
+}
+
+// ErrorReader is implemented by a provider whose error bodies need more than the manifest's table.
+type ErrorReader interface {
+	ReadError(status int, body *Doc) Failure
+}
+
+// Protocol is the version of the plugin protocol that this package speaks.
+const Protocol = 1
+
+// Manifest describes a provider; its JSON form is what schemas/plugin.schema.json describes.
+type Manifest struct {
+	Name        string `json:"name"`    // lower case, as in penstock-provider-NAME
+	Version     string `json:"version"` // the plugin's own
+	Protocol    int    `json:"protocol"`
+	Description string `json:"description,omitempty"`
+
+	BaseURL  string    `json:"base_url,omitempty"` // default, with its path: https://api.openai.com/v1
+	Dialects []Dialect `json:"dialects"`           // the first is the default
+	Auth     Auth      `json:"auth"`
+
+	Capabilities []Capabilities    `json:"capabilities,omitempty"` // the first pattern that matches a model counts
+	Presets      map[string]Preset `json:"presets,omitempty"`
+	Errors       []KnownError      `json:"errors,omitempty"` // the first that matches counts
+	ConfigSchema json.RawMessage   `json:"config_schema,omitempty"`
+
+	MayBlock bool `json:"may_block,omitempty"` // calls may wait: each runs in its own goroutine in the plugin
+}
+
+// Dialect is a way of talking that the provider's service understands.
+type Dialect struct {
+	// Name is a client dialect (openai-chat, anthropic, …), and then clients that speak it are passed through without a
+	// plugin call; or a name of the plugin's own, and then everything is encoded.
+	Name       string   `json:"name"`
+	Path       string   `json:"path"`                  // appended to the base URL's path; slots {model}
+	StreamPath string   `json:"stream_path,omitempty"` // where a stream has another path
+	CountPath  string   `json:"count_path,omitempty"`  // where tokens are counted
+	Framing    string   `json:"framing,omitempty"`     // of streams: sse (default), ndjson, json-array, aws-event-stream
+	Headers    []Header `json:"headers,omitempty"`     // sent unless the client's dialect brings its own
+	Forward    []string `json:"forward,omitempty"`     // client headers that a passed request carries on, lower case; "x-*" is a prefix
+	Splice     []Splice `json:"splice,omitempty"`      // what must change in a passed request
+	// Terminated says that a complete stream ends in a mark of its own ([DONE], message_stop).
+	Terminated bool `json:"terminated,omitempty"`
+}
+
+// Splice is one change to a passed request's top-level members or those one object below.
+type Splice struct {
+	Op    string          `json:"op"`              // replace (only where it stands), set (replace or insert), insert (only where it is absent), delete
+	At    string          `json:"at"`              // JSON Pointer, one or two names: /model, /stream_options/include_usage
+	Value json.RawMessage `json:"value,omitempty"` // may be a slot: "{model}", "{max_output}"
+	When  string          `json:"when,omitempty"`  // stream, whole; "" always
+	Hides string          `json:"hides,omitempty"` // usage: what the answer shows because of it is cut from what the client sees
+}
+
+// Auth says how a credential becomes a header.
+type Auth struct {
+	Kind   string `json:"kind,omitempty"`   // header (default), none, signer, token: the last two call Authorize
+	Header string `json:"header,omitempty"` // Authorization
+	Format string `json:"format,omitempty"` // Bearer {api_key}
+}
+
+// Capabilities says what models can do; names are of the closed list tools, parallel_tools, images, audio, documents,
+// thinking, json_schema, prefill, embeddings, logprobs, n.
+type Capabilities struct {
+	Match     string   `json:"match"` // shell pattern on the model: gpt-4.1*
+	Can       []string `json:"can"`
+	Context   int      `json:"context,omitempty"`
+	MaxOutput int      `json:"max_output,omitempty"`
+}
+
+// Preset is a compatible service: a row of the plugin's table.
+type Preset struct {
+	BaseURL  string   `json:"base_url"`
+	Auth     *Auth    `json:"auth,omitempty"`
+	Dialects []string `json:"dialects,omitempty"` // those it has; all where empty
+	Drop     []string `json:"drop,omitempty"`     // members that the service refuses: JSON Pointers, deleted from what is sent
+	Source   string   `json:"source,omitempty"`   // where the facts come from
+}
+
+// KnownError maps an error body to a kind.
+type KnownError struct {
+	Status int    `json:"status,omitempty"` // 0: any
+	At     string `json:"at,omitempty"`     // JSON Pointer into the body: /error/code
+	Equals string `json:"equals,omitempty"`
+	Has    string `json:"has,omitempty"` // a part of the text, without regard to case
+	Kind   string `json:"kind"`          // as Kind.String
+}
