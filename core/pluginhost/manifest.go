@@ -1,0 +1,96 @@
+package pluginhost
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// The closed lists of a manifest.
+var (
+	abilities = [...]string{"tools", "parallel_tools", "images", "audio", "documents", "thinking", "json_schema",
+		"prefill", "embeddings", "logprobs", "n"}
+	framings  = [...]string{"", "sse", "ndjson", "json-array", "aws-event-stream"}
+	authKinds = [...]string{"", "header", "none", "signer", "token"}
+	spliceOps = [...]string{"replace", "set", "insert", "delete"}
+)
+
+// readManifest reads a manifest's JSON and says what in it cannot be.
+func readManifest(text []byte, name string) (*sdk.Manifest, error) {
+	m := new(sdk.Manifest)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("manifest: %v", err)
+	}
+	if m.Name != name {
+		return nil, fmt.Errorf("manifest: name %q: want %q, as the executable is called", m.Name, name)
+	}
+	if m.Protocol != sdk.Protocol {
+		return nil, fmt.Errorf("manifest: protocol %d: the gateway speaks %d", m.Protocol, sdk.Protocol)
+	}
+	if m.Version == "" {
+		return nil, fmt.Errorf("manifest: version: want one")
+	}
+	if err := oneOf("auth.kind", m.Auth.Kind, authKinds[:]); err != nil {
+		return nil, err
+	}
+	if err := checkDialects(m.Dialects); err != nil {
+		return nil, err
+	}
+	for i, e := range m.Errors {
+		if _, ok := sdk.ParseKind(e.Kind); !ok {
+			return nil, fmt.Errorf("manifest: errors[%d].kind %q: no such kind", i, e.Kind)
+		}
+	}
+	for i, c := range m.Capabilities {
+		for _, can := range c.Can {
+			if err := oneOf(fmt.Sprintf("capabilities[%d].can", i), can, abilities[:]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+func checkDialects(ds []sdk.Dialect) error {
+	if len(ds) == 0 {
+		return fmt.Errorf("manifest: dialects: want at least one")
+	}
+	seen := make(map[string]bool)
+	for i, d := range ds {
+		at := fmt.Sprintf("dialects[%d]", i)
+		if d.Name == "" || seen[d.Name] {
+			return fmt.Errorf("manifest: %s.name %q: want a name of its own", at, d.Name)
+		}
+		seen[d.Name] = true
+		for _, p := range [...]string{d.Path, d.StreamPath, d.CountPath} {
+			if p != "" && p[0] != '/' {
+				return fmt.Errorf("manifest: %s: path %q: want one that begins with /", at, p)
+			}
+		}
+		if err := oneOf(at+".framing", d.Framing, framings[:]); err != nil {
+			return err
+		}
+		for j, s := range d.Splice {
+			if err := oneOf(fmt.Sprintf("%s.splice[%d].op", at, j), s.Op, spliceOps[:]); err != nil {
+				return err
+			}
+			if n := strings.Count(s.At, "/"); n < 1 || n > 2 || s.At[0] != '/' {
+				return fmt.Errorf("manifest: %s.splice[%d].at %q: want a JSON Pointer of one or two names", at, j, s.At)
+			}
+		}
+	}
+	return nil
+}
+
+func oneOf(what, got string, list []string) error {
+	if slices.Contains(list, got) {
+		return nil
+	}
+	if list[0] == "" {
+		list = list[1:]
+	}
+	return fmt.Errorf("manifest: %s %q: want one of %s", what, got, strings.Join(list, ", "))
+}

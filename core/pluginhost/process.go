@@ -1,0 +1,263 @@
+package pluginhost
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Process is a plugin's process from its first start to its last end. What runs under it is replaced when it dies or
+// hangs; its users notice by the calls that fail and by nothing else. Its methods may be called from any goroutine.
+type Process struct {
+	host  *Host
+	key   key
+	prog  Program
+	log   *slog.Logger
+	lines *lines
+	refs  int // guarded by host.mu
+
+	first    chan struct{} // closed when the first start has an outcome
+	firstErr error
+	ending   context.Context // done when nobody holds it any more
+	end      context.CancelFunc
+	gone     context.Context // done when its calls are not to be waited for
+	abandon  context.CancelFunc
+
+	mu        sync.Mutex // guards what follows
+	now       *instance  // nil while there is none
+	change    chan struct{}
+	state     string
+	lastErr   string
+	manifest  *sdk.Manifest
+	instances map[string]configuration // by the provider's id
+	restarts  int
+	since     time.Time
+	calls     int           // and answers that are being decoded
+	idle      chan struct{} // closed when calls has come to 0 after the end has begun
+}
+
+// configuration is what a provider was configured with, to be told to the next process as well.
+type configuration struct {
+	config []byte
+	reply  sdk.Configured
+}
+
+func newProcess(h *Host, k key, prog Program) *Process {
+	p := &Process{host: h, key: k, prog: prog, first: make(chan struct{}), change: make(chan struct{}),
+		state: StateStarting, instances: make(map[string]configuration), idle: make(chan struct{})}
+	p.log = h.opt.Log.With("plugin", prog.Name)
+	p.lines = &lines{emit: p.logLine}
+	p.ending, p.end = context.WithCancel(context.Background())
+	p.gone, p.abandon = context.WithCancel(context.Background())
+	return p
+}
+
+// Manifest is what the plugin says of itself. It is not to be changed.
+func (p *Process) Manifest() *sdk.Manifest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.manifest
+}
+
+// supervise starts the process and starts it again until nobody holds it.
+func (p *Process) supervise() {
+	var died deaths
+	started := false
+	for p.ending.Err() == nil {
+		in, err := p.launch()
+		if !started {
+			started = err == nil
+			p.firstErr = err
+			close(p.first)
+		}
+		if err == nil {
+			p.log.Info("plugin started", "pid", in.runner.pid(), "version", p.Manifest().Version)
+			err = p.watch(in)
+			p.retire(in)
+		}
+		if !started || p.ending.Err() != nil {
+			break
+		}
+		p.rest(err, &died)
+	}
+	p.host.mu.Lock()
+	p.host.drop(p)
+	p.host.mu.Unlock()
+	p.set(StateEnding, "")
+	p.end()
+	p.abandon()
+}
+
+// rest waits for the time of the next start.
+func (p *Process) rest(err error, died *deaths) {
+	wait, loop := died.add(time.Now())
+	state := StateRestarting
+	if loop != "" {
+		state = StateQuarantined
+		err = fmt.Errorf("crash loop: %s; the last time: %v", loop, err)
+	}
+	p.log.Error("plugin ended", "error", err, "state", state, "next_start", wait)
+	p.set(state, err.Error())
+	select {
+	case <-time.After(wait):
+	case <-p.ending.Done():
+	}
+}
+
+// launch starts a process, and configures the instances that the last one had.
+func (p *Process) launch() (*instance, error) {
+	ctx, cancel := context.WithTimeout(p.ending, p.host.opt.Start)
+	defer cancel()
+	in, err := p.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	known := maps.Clone(p.instances)
+	p.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		if _, err := in.configure(ctx, id, known[id].config); err != nil {
+			in.end(p.host)
+			return nil, fmt.Errorf("plugin %q: provider %q: %w", p.prog.Name, id, err)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.manifest != nil {
+		p.restarts++
+	}
+	p.manifest, p.now, p.since = in.manifest, in, time.Now()
+	p.announce(StateRunning)
+	return in, nil
+}
+
+// watch returns when the process has died or hangs, with the reason, or when nobody wants it any more and its calls are
+// done.
+func (p *Process) watch(in *instance) error {
+	tick := time.NewTicker(p.host.opt.Ping)
+	defer tick.Stop()
+	for {
+		select {
+		case <-in.plane.Done():
+			return in.reason()
+		case <-tick.C:
+			if err := in.alive(p.host.opt.Ping); err != nil {
+				return err
+			}
+		case <-p.ending.Done():
+			p.drain()
+			return nil
+		}
+	}
+}
+
+// drain waits for the calls that are running.
+func (p *Process) drain() {
+	p.set(StateEnding, "")
+	p.mu.Lock()
+	calls, idle := p.calls, p.idle
+	p.mu.Unlock()
+	if calls == 0 {
+		return
+	}
+	limit := time.NewTimer(p.host.opt.Drain)
+	defer limit.Stop()
+	select {
+	case <-idle:
+	case <-limit.C:
+		p.log.Warn("plugin ended with calls running", "waited", p.host.opt.Drain)
+	case <-p.gone.Done():
+	}
+}
+
+// retire takes a process out of service and ends it.
+func (p *Process) retire(in *instance) {
+	p.mu.Lock()
+	p.now = nil
+	state := StateRestarting
+	if p.ending.Err() != nil {
+		state = StateEnding
+	}
+	p.announce(state)
+	p.mu.Unlock()
+	in.end(p.host)
+}
+
+func (p *Process) set(state, lastErr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if lastErr != "" {
+		p.lastErr = lastErr
+	}
+	p.announce(state)
+}
+
+// announce wakes those that wait for a change. The caller holds mu.
+func (p *Process) announce(state string) {
+	p.state = state
+	close(p.change)
+	p.change = make(chan struct{})
+}
+
+// begin counts a call; every begin wants a finish.
+func (p *Process) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+}
+
+func (p *Process) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls--; p.calls == 0 && p.ending.Err() != nil {
+		select {
+		case <-p.idle:
+		default:
+			close(p.idle)
+		}
+	}
+}
+
+// ready gives what runs now. While the process is started again it waits, until the limit.
+func (p *Process) ready(limit time.Duration) (*instance, error) {
+	var late *time.Timer
+	for {
+		p.mu.Lock()
+		in, state, change, why := p.now, p.state, p.change, p.lastErr
+		p.mu.Unlock()
+		switch {
+		case in != nil && !in.dead():
+			return in, nil
+		case in != nil:
+			p.lost(in)
+			continue
+		case state == StateQuarantined:
+			return nil, p.failure("is quarantined", why)
+		case state == StateEnding:
+			return nil, p.failure("has ended", why)
+		}
+		if late == nil {
+			late = time.NewTimer(limit)
+			defer late.Stop()
+		}
+		select {
+		case <-change:
+		case <-late.C:
+			return nil, p.failure("is being restarted", why)
+		}
+	}
+}
+
+// failure is the error of a call that found no process or lost it. The client is told no cause.
+func (p *Process) failure(fact, why string) *sdk.Failure {
+	if why != "" {
+		p.log.Debug("call failed", "fact", fact, "cause", why)
+	}
+	return sdk.Fail(sdk.PluginFailed, fmt.Sprintf("plugin %q %s", p.prog.Name, fact))
+}
