@@ -179,9 +179,9 @@ func (r *rewriter) dot(e *syntax.DotExpr) (syntax.Expr, class) {
 		return e, c
 	case r.own[e.Name.Name]:
 	case !method:
-		fault(e.NamePos, "%s: %s", e.Name.Name, unknownAttribute(e.Name.Name))
+		fault(e.Name.NamePos, "%s: %s", e.Name.Name, unknownAttribute(e.Name.Name))
 	case !free:
-		fault(e.NamePos, "%s: a method must be called where it is named", e.Name.Name)
+		fault(e.Name.NamePos, "%s: a method must be called where it is named", e.Name.Name)
 	}
 	return e, unknown
 }
@@ -211,7 +211,7 @@ func (r *rewriter) call(e *syntax.CallExpr) (syntax.Expr, class) {
 	if fn, ok := e.Fn.(*syntax.DotExpr); ok {
 		if free, method := methods[fn.Name.Name]; method && !free {
 			x, _ := r.expr(fn.X)
-			call := hidden(e.Lparen, "*method", x, textLiteral(fn.NamePos, fn.Name.Name))
+			call := hidden(e.Lparen, "*method", x, textLiteral(fn.Name.NamePos, fn.Name.Name))
 			call.Args = append(call.Args, e.Args...)
 			return call, unknown
 		}
