@@ -124,8 +124,12 @@ func (c *coder) gap(g *Gap) {
 	c.factsOf(&g.Facts)
 }
 
-// maxPlace bounds the numbers of choices and calls, which the gateway keeps lists of.
-const maxPlace = 1 << 12
+// Bounds of what a plugin may say in one message: the numbers of choices and calls, which the gateway keeps lists of, and
+// the events, each of which takes a hundred times the memory of its two bytes.
+const (
+	maxPlace  = 1 << 12
+	maxEvents = 1 << 14
+)
 
 // ReadEvents appends the events of a message to out, checked and with all their texts and values inline. They are
 // slices of the message, of the frames and of the Answer, and stand until the next call.
@@ -136,7 +140,11 @@ func (a *Answer) ReadEvents(message []byte, out []Event) ([]Event, error) {
 		a.arena = nil
 	}
 	first := len(out)
-	for n := c.length(0); n > 0 && c.err == nil; n-- {
+	n := c.length(0)
+	if n > maxEvents {
+		c.fail(fmt.Errorf("%d of them: want %d at most", n, maxEvents))
+	}
+	for ; n > 0 && c.err == nil; n-- {
 		out = append(out, Event{})
 		c.event(&out[len(out)-1])
 	}

@@ -84,7 +84,7 @@ func ServePlugin(p Provider) error {
 	ended := make(chan error, 2)
 	control := &control{provider: p, manifest: manifest}
 	if nc != nil {
-		go func() { ended <- ServeConn(p, nc) }()
+		go func() { ended <- serveConn(p, manifest.MayBlock, nc) }()
 	} else {
 		control.stream = true
 		go func() { ended <- orphaned(os.Getppid()) }()
@@ -127,12 +127,14 @@ func inherited() (net.Conn, error) {
 	return nc, nil
 }
 
-// ServeConn answers the calls that come over a data plane until the other side closes it. Tests call it; a plugin's program has
-// it from Serve.
-func ServeConn(p Provider, nc net.Conn) error {
+// ServeConn answers the calls that come over a data plane until the other side closes it. It is for tests; a plugin's
+// program has it from Serve.
+func ServeConn(p Provider, nc net.Conn) error { return serveConn(p, p.Manifest().MayBlock, nc) }
+
+func serveConn(p Provider, mayBlock bool, nc net.Conn) error {
 	conn := wire.NewConn(nc, 0)
 	defer conn.Close()
-	send, mayBlock := conn.Queue, p.Manifest().MayBlock
+	send := conn.Queue
 	if mayBlock {
 		send = conn.Send
 	}
