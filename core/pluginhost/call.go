@@ -92,9 +92,33 @@ func (p *Process) encodeTwice(b *buffers) (op wire.Op, err error) {
 	return op, nil
 }
 
+// ownSlots are the calls that may be in flight; the rest of what the plane allows is for signs of life.
+const ownSlots = wire.MaxCalls - 16
+
+// slot waits for a place among the calls in flight. In a burst of many streams a call waits its turn and does not fail.
+func (in *instance) slot(limit time.Duration) bool {
+	select {
+	case in.slots <- struct{}{}:
+		return true
+	default:
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case in.slots <- struct{}{}:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
 // call asks over the data plane, and counts what is not answered in time.
 func (in *instance) call(f wire.Frame, reply []byte, limit time.Duration) (wire.Op, []byte, error) {
+	if !in.slot(limit) {
+		return 0, reply, wire.ErrBusy
+	}
 	op, reply, err := in.plane.Call(f, reply, limit)
+	<-in.slots
 	switch {
 	case err == nil:
 		if in.misses.Load() != 0 {

@@ -150,10 +150,14 @@ func TestCrashLoop(t *testing.T) {
 	f(10*time.Minute, 0, false)
 }
 
-// TestMortal has a process that dies again and again.
+// TestMortal has an instance that ends its process soon after it is configured: the configuration is repeated with each
+// start, and so is the end.
 func TestMortal(t *testing.T) {
-	p := acquire(t, newHost(t, Options{}), "mortal", AcquireOptions{})
+	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
 	defer p.Release()
+	if _, err := p.Configure(t.Context(), "mortal", nil); err != nil {
+		t.Fatal(err)
+	}
 	until(t, "restarts", func() bool { return p.status().Restarts >= 2 })
 	if s := p.status(); !strings.Contains(s.Error, "exit status 3") {
 		t.Errorf("status %+v", s)

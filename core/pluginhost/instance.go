@@ -32,6 +32,7 @@ type instance struct {
 	manifest *sdk.Manifest
 	// readsErrors says that the plugin reads error bodies: asking is of use.
 	readsErrors bool
+	slots       chan struct{}           // a place for each call in flight
 	misses      atomic.Int32           // calls in a row that got no reply in time
 	cause       atomic.Pointer[string] // why we ended it; nil: it ended itself
 }
@@ -41,7 +42,7 @@ const (
 	controlBytes  = 8 << 20
 	controlWindow = 64 << 10
 	graceTime     = 500 * time.Millisecond // to leave on its own after the end of the data plane
-	cleanupTime   = 2 * time.Second
+	cleanupTime   = time.Second
 	missesAllowed = 3
 )
 
@@ -60,7 +61,7 @@ func environment() []string {
 
 // start runs the program and greets it.
 func (p *Process) start(ctx context.Context) (*instance, error) {
-	in := new(instance)
+	in := &instance{slots: make(chan struct{}, ownSlots)}
 	err := in.start(ctx, p)
 	if err == nil {
 		in.manifest, err = in.describe(ctx, p.prog.Name)
@@ -99,7 +100,11 @@ func (in *instance) start(ctx context.Context, p *Process) error {
 		return err
 	}
 	defer exe.Close()
-	cmd := exec.Command(path, p.prog.args...)
+	args := p.prog.args
+	if p.host.opt.Debug && p.prog.Hash != bundledHash {
+		args = []string{"-debug"} // the program prints its process id and waits
+	}
+	cmd := exec.Command(path, args...)
 	cmd.Args[0] = p.prog.Path
 	cmd.Env = append(environment(), wire.EnvFD+"=3")
 	cmd.ExtraFiles = []*os.File{theirs}

@@ -17,7 +17,7 @@ type order struct {
 type tool struct{ choice, call int }
 
 // maxTools bounds the tool calls of one answer.
-const maxTools = 4096
+const maxTools = 1024
 
 func (o *order) check(events []sdk.Event) error {
 	for i := range events {

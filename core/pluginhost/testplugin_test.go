@@ -55,12 +55,6 @@ func behave(how string) int {
 		os.Stderr.Write(bytes.Repeat([]byte("n"), 1<<20))
 		fmt.Fprintln(os.Stderr, "\nlast words")
 		return serve("good")
-	case "mortal":
-		go func() {
-			time.Sleep(20 * time.Millisecond)
-			os.Exit(3)
-		}()
-		return serve("good")
 	case "parent":
 		c := exec.Command("sleep", "3600")
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
@@ -102,8 +96,11 @@ func (p *provider) Manifest() sdk.Manifest {
 }
 
 func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
-	if id == "bad" {
+	switch id {
+	case "bad":
 		return sdk.Configured{}, errors.New("region: want one")
+	case "mortal":
+		time.AfterFunc(20*time.Millisecond, func() { os.Exit(3) })
 	}
 	return sdk.Configured{BaseURL: "http://" + id + ".test"}, nil
 }
