@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -81,10 +82,31 @@ var hostile = []struct {
 	{"colliding keys", Steps, "d = {}\n for i in range(65536):\n  d[i * 4294967296] = i"},
 	{"pops from the front", Memory, "x = [0] * 60000\n for i in range(60000):\n  x.pop(0)"},
 	{"inserts at the front", Memory, "x = [0] * 30000\n for i in range(60000):\n  x.insert(0, i)"},
+	{"long sum", Steps, "for i in range(60000):\n  x = " + strings.Repeat("1 + ", 20000) + "1"},
 	{"large frames", Memory, "def f(go):\n  if go:\n   return [" + strings.Repeat("0, ", 20000) + "]\n for i in range(60000):\n  f(False)"},
+	{"percent of a float", Memory, "x = '%s' + 'a' * 60000\n for i in range(60000):\n  x % 1.5"},
+	{"lambda with a frame", Steps, "f = lambda x: 0 if x else [" + strings.Repeat("0, ", 25) + "]\n for i in range(60000):\n  f(1)"},
+	{"function with cells", Memory, "def f(go):\n  if go:\n   return 0\n" + cells(200) + "\n  return lambda: " + cellNames(25) + "\n for i in range(60000):\n  f(1)"},
 	{"prints without end", Steps, "for i in range(65536):\n  print('a')\n  print('a')"},
 	{"many closures", Steps, "for i in range(65536):\n  f = lambda: i\n  f()"},
 	{"functions call functions", Steps, "def f():\n  pass\n for i in range(65536):\n  f()\n  f()"},
+}
+
+// cells binds n names, of which cellNames uses some.
+func cells(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "  v%d = %d\n", i, i)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func cellNames(n int) string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("v%d", i))
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }
 
 func TestHostile(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 )
@@ -227,6 +226,7 @@ func (s *scale) put(v starlark.Value, depth int) {
 	case *starlark.List:
 		s.left -= 2
 		for i := range v.Len() {
+			s.left -= 2
 			if s.put(v.Index(i), depth+1); s.left < 0 {
 				return
 			}
@@ -234,6 +234,7 @@ func (s *scale) put(v starlark.Value, depth int) {
 	case *starlark.Dict:
 		s.left -= 2
 		for key, value := range v.Entries() {
+			s.left -= 4
 			s.put(key, depth+1)
 			if s.put(value, depth+1); s.left < 0 {
 				return
@@ -275,7 +276,7 @@ func (s *scale) function(f *starlark.Function, depth int) {
 func quoted(s string) int {
 	n := len(s)
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			n += 3
 		}
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 
@@ -24,6 +25,19 @@ var predeclared = func() starlark.StringDict {
 	}
 	return env
 }()
+
+// Vocabulary lists the names that policies have: functions, verbs and attributes, sorted. For completion in editors, and
+// for the test that the page for authors names them all.
+func Vocabulary() []string {
+	names := slices.Collect(maps.Keys(attributes))
+	for _, name := range predeclared.Keys() {
+		if name[0] != '*' {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // functions are the built-in functions that are guarded. The others that policies have run as they are.
 var functions = map[string]builtin{

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,9 @@ func Check(name string, src []byte, o Options) *Report {
 		return report
 	}
 	report.lint(tree)
-	slices.SortStableFunc(report.Notes, func(a, b Note) int { return a.Pos.Line - b.Pos.Line })
+	slices.SortStableFunc(report.Notes, func(a, b Note) int {
+		return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Col-b.Pos.Col)
+	})
 	return report
 }
 

@@ -57,7 +57,7 @@ def route(req, models):
     """Unknown names are found all at once."""
     return [nme for m in modles]
 `, `p.star:5:26: undefined: modles (did you mean models?)`, `p.star:5:13: undefined: nme`)
-	f("def route(:\n", `p.star:1:11: got ':', want ')'`)
+	f("def route(:\n", `p.star:1:12: got ':', want ')'`)
 	f(`"""p: fails when it meets what it does not know."""
 
 def route(req, models):
@@ -105,7 +105,7 @@ func TestFormat(t *testing.T) {
 	f("def f( a,b=1 ):\n  return a+b\n", "def f(a, b = 1):\n    return a + b\n")
 	f("", "")
 	for src, want := range map[string]string{
-		"x = (":    "p.star:1:6: got end of file, want ')'",
+		"x = (":    "p.star:1:6: got end of file, want primary expression",
 		"x = {*a}": "p.star:1:6: got '*', want primary expression",
 	} {
 		var e *Error

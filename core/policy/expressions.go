@@ -250,6 +250,11 @@ func (r *rewriter) binary(e *syntax.BinaryExpr, x, y class) (syntax.Expr, class)
 		return e, max(both, scalar)
 	}
 	switch {
+	case e.Op == syntax.PERCENT:
+		if x >= number {
+			return e, max(both, scalar)
+		}
+		return guard, unknown // A text on the left is filled in, whatever is on the right.
 	case either == real && e.Op != syntax.PIPE && e.Op != syntax.LTLT:
 		return e, real // What is not a number on the other side fails.
 	case either == number && (e.Op == syntax.PLUS || e.Op == syntax.MINUS):

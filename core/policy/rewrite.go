@@ -24,7 +24,7 @@ const (
 const (
 	maxSource    = 256 << 10 // bytes of a file
 	maxFunctions = 512       // in a file; it bounds the depth of calls, since there is no recursion
-	maxLambda    = 48        // nodes of a lambda's body; it bounds the frame that each call of it takes
+	maxLambda    = 32        // nodes of a lambda's body; it bounds the frame that each call of it takes
 	maxLiteral   = 250       // arguments of a call
 	freeSlots    = 24        // of a frame, paid for by the steps of the call itself
 )
@@ -43,7 +43,7 @@ type rewriter struct {
 
 // frame estimates from above what one call of a function takes of the interpreter's stack.
 type frame struct {
-	names   map[string]bool // bound in the function
+	names   map[string]bool // bound in the function; each takes a slot, and a cell where an inner function uses it
 	largest int             // nodes of its largest statement: no operand stack is deeper
 }
 
@@ -241,7 +241,7 @@ func (r *rewriter) def(s *syntax.DefStmt) {
 	r.depth++
 	s.Body = r.stmts(s.Body)
 	r.depth--
-	if slots := len(r.frame.names) + r.frame.largest; slots > freeSlots {
+	if slots := 2*len(r.frame.names) + r.frame.largest; slots > freeSlots {
 		at := 0
 		if _, ok := docstring(s.Body); ok {
 			at = 1
