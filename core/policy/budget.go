@@ -12,23 +12,27 @@ import (
 type Bounds struct {
 	Steps  uint64        // of the interpreter
 	Time   time.Duration // on the clock
-	Memory uint64        // bytes of all values made, those dropped again included
+	Memory uint64        // bytes of all values made, those dropped again included; each step counts as 64 at least
 }
 
-// DefaultBounds is far above what a policy needs (about 40 steps and half a microsecond a candidate) and far below what
-// hurts: 200,000 steps take about 3 ms.
-var DefaultBounds = Bounds{Steps: 200_000, Time: 50 * time.Millisecond, Memory: 16 << 20}
+// The bounds where Options state none. They are far above what a policy needs (about 40 steps and half a microsecond a
+// candidate) and far below what hurts: 200,000 steps take about 3 ms.
+const (
+	DefaultSteps  = 200_000
+	DefaultTime   = 50 * time.Millisecond
+	DefaultMemory = 16 << 20
+)
 
 // orDefault fills in what is not set.
 func (b Bounds) orDefault() Bounds {
 	if b.Steps == 0 {
-		b.Steps = DefaultBounds.Steps
+		b.Steps = DefaultSteps
 	}
 	if b.Time == 0 {
-		b.Time = DefaultBounds.Time
+		b.Time = DefaultTime
 	}
 	if b.Memory == 0 {
-		b.Memory = DefaultBounds.Memory
+		b.Memory = DefaultMemory
 	}
 	return b
 }

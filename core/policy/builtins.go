@@ -60,7 +60,7 @@ func overElements(name string, each int) builtin {
 			}
 			n, err := length(a)
 			if err != nil {
-				return nil, refuse(Raised, "%s: %s", name, err)
+				return nil, refuseIn(name, err)
 			}
 			total += n
 		}
@@ -78,6 +78,28 @@ func overElements(name string, each int) builtin {
 	}
 }
 
+// checkMade looks at what a method made: texts that grew by a change of case, tuples of a dict's items.
+func checkMade(th *starlark.Thread, name string, v starlark.Value) error {
+	switch v := v.(type) {
+	case starlark.String:
+		if len(v) > maxText {
+			return fits(th, len(v))
+		}
+	case starlark.Tuple:
+		return small(th, v)
+	case *starlark.List:
+		if name != "items" {
+			return nil
+		}
+		for i := range v.Len() {
+			if err := small(th, v.Index(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func universe(name string, th *starlark.Thread, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	return starlark.Universe[name].(*starlark.Builtin).CallInternal(th, args, kwargs)
 }
@@ -87,7 +109,7 @@ func newDict(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwar
 	for _, a := range args {
 		more, err := length(a)
 		if err != nil {
-			return nil, refuse(Raised, "dict: %s", err)
+			return nil, refuseIn("dict", err)
 		}
 		n += more
 	}
@@ -174,7 +196,7 @@ func sorted(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	}
 	list, err := elements(th, x, key)
 	if err != nil {
-		return nil, refuseIn(b, err)
+		return nil, refuseIn(b.Name(), err)
 	}
 	slices.SortStableFunc(list, func(x, y keyed) int {
 		if err != nil {
@@ -188,7 +210,7 @@ func sorted(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 		return c
 	})
 	if err != nil {
-		return nil, refuseIn(b, err)
+		return nil, refuseIn(b.Name(), err)
 	}
 	out := make([]starlark.Value, len(list))
 	for i := range list {
@@ -197,15 +219,15 @@ func sorted(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwarg
 	return starlark.NewList(out), nil
 }
 
-// refuseIn names the built-in in an error of its own; errors of a key function keep theirs.
-func refuseIn(b *starlark.Builtin, err error) error {
-	if _, ok := err.(*starlark.EvalError); ok {
+// refuseIn names the built-in in an error; errors of functions that it called have their own place.
+func refuseIn(name string, err error) error {
+	switch err := err.(type) {
+	case *starlark.EvalError:
 		return err
+	case *refusal:
+		return refuse(err.kind, "%s: %s", name, err.msg)
 	}
-	if r, ok := err.(*refusal); ok {
-		return refuse(r.kind, "%s: %s", b.Name(), r.msg)
-	}
-	return refuse(Raised, "%s: %s", b.Name(), err)
+	return refuse(Raised, "%s: %s", name, err)
 }
 
 // order orders two keys. It takes budget for each look: sorting looks at n log n pairs.
@@ -249,7 +271,7 @@ func extreme(op syntax.Token) builtin {
 		}
 		list, err := elements(th, x, key)
 		if err != nil {
-			return nil, refuseIn(b, err)
+			return nil, refuseIn(b.Name(), err)
 		}
 		if len(list) == 0 {
 			return nil, refuse(Raised, "%s: nothing to choose from", b.Name())
@@ -258,7 +280,7 @@ func extreme(op syntax.Token) builtin {
 		for i := 1; i < len(list); i++ {
 			better, err := compare(th, op, list[i].key, list[best].key)
 			if err != nil {
-				return nil, refuseIn(b, err)
+				return nil, refuseIn(b.Name(), err)
 			}
 			if better {
 				best = i

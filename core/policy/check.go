@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -222,7 +221,7 @@ func Format(name string, src []byte) ([]byte, error) {
 		}
 		return nil, &Error{Kind: Syntax, Pos: Pos{name, 1, 1}, Msg: err.Error()}
 	}
-	return bytes.TrimLeft(build.FormatWithoutRewriting(f), "\n"), nil
+	return build.FormatWithoutRewriting(f), nil
 }
 
 // unknownAttribute words the error for a name that no value has.

@@ -288,35 +288,13 @@ func callMethod(th *starlark.Thread, recv starlark.Value, name string, args star
 		err = dictMethod(th, recv, name, args, kwargs)
 	}
 	if err != nil {
-		return nil, err
+		return nil, refuseIn(name, err)
 	}
 	v, err := b.CallInternal(th, args, kwargs)
 	if err != nil {
 		return nil, err
 	}
 	return v, checkMade(th, name, v)
-}
-
-// checkMade looks at what a method made: texts that grew by a change of case, tuples of a dict's items.
-func checkMade(th *starlark.Thread, name string, v starlark.Value) error {
-	switch v := v.(type) {
-	case starlark.String:
-		if len(v) > maxText {
-			return fits(th, len(v))
-		}
-	case starlark.Tuple:
-		return small(th, v)
-	case *starlark.List:
-		if name != "items" {
-			return nil
-		}
-		for i := range v.Len() {
-			if err := small(th, v.Index(i)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 func textMethod(th *starlark.Thread, s starlark.String, name string, args starlark.Tuple, kwargs []starlark.Tuple) error {

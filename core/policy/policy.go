@@ -21,7 +21,7 @@ import (
 // Options say how a policy is compiled.
 type Options struct {
 	Folder fs.FS               // where load finds other files; nil: load is refused
-	Bounds Bounds              // what is zero is as in DefaultBounds
+	Bounds Bounds              // what is zero has its default
 	Env    starlark.StringDict // more names that the file finds defined; for test runners
 	// Visit is called before each statement of a function with its place; for coverage. All calls use it, at once.
 	Visit  func(file string, line int)
@@ -34,7 +34,7 @@ type Program struct {
 	route, choose, plan *starlark.Function
 }
 
-// Trace is what a call is known by afterwards. Calls add to it.
+// Trace is what a call is known by afterwards. Calls one after the other add to it; calls at once want one each.
 type Trace struct {
 	Steps      uint64 // of the interpreter
 	Bytes      uint64 // upper bound of the values made

@@ -34,6 +34,12 @@ func (l *lines) visit(file string, line int) {
 	l.visited[file][line] = true
 }
 
+func (l *lines) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.visited)
+}
+
 // coverage sets what ran against what can run in some files, which were compiled before.
 func (l *lines) coverage(folder fs.FS, files []string) ([]Coverage, error) {
 	var out []Coverage

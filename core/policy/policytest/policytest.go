@@ -23,8 +23,12 @@ import (
 // Suffix is how the name of a test file ends.
 const Suffix = "_test.star"
 
-// Bounds limit one test. What the policy does in it has its own bounds, those of a served request.
-var Bounds = policy.Bounds{Steps: 2_000_000, Time: time.Second, Memory: 64 << 20}
+// The bounds of one test. What the policy does in it has its own bounds, those of a served request.
+const (
+	maxSteps  = 2_000_000
+	maxTime   = time.Second
+	maxMemory = 256 << 20
+)
 
 // Options say what is run.
 type Options struct {
@@ -81,6 +85,9 @@ func Run(ctx context.Context, folder fs.FS, file string, o Options) (*Report, er
 	if err != nil {
 		return nil, err
 	}
+	if o.Cover {
+		lines.forget() // What the dry run reached is not tested.
+	}
 	b := &bench{policy: p}
 	tests, err := b.compile(folder, file)
 	if err != nil {
@@ -116,7 +123,8 @@ func (b *bench) compile(folder fs.FS, file string) (*policy.Script, error) {
 	} {
 		env[name] = starlark.NewBuiltin(name, fn)
 	}
-	return policy.CompileScript(file, src, policy.Options{Folder: folder, Bounds: Bounds, Env: env})
+	return policy.CompileScript(file, src, policy.Options{Folder: folder, Env: env,
+		Bounds: policy.Bounds{Steps: maxSteps, Time: maxTime, Memory: maxMemory}})
 }
 
 func (b *bench) run(ctx context.Context, s *policy.Script, fn string) Test {
