@@ -1,143 +1,307 @@
 package config
 
 import (
-	"fmt"
+	"bytes"
+	"encoding/hex"
 	"net"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// pending are members that are read and checked, and do nothing yet. Each is taken off when it is in force.
-var pending = []string{"store", "counters", "routers", "teams", "cache", "breaker", "quarantine", "guards", "telemetry", "rum", "content_log",
-	"stream.commit", "stream.drain_usd", "limits.memory"}
+// pending are members that are read and checked, and do nothing yet; [] and {} stand for any element and any name. Each is
+// taken off when it is in force.
+var pending = [...]string{
+	"store",
+	"counters",
+	"routers",
+	"teams",
+	"breaker",
+	"quarantine",
+	"guards",
+	"cache",
+	"content_log",
+	"telemetry",
+	"rum",
+	"limits.memory",
+	"timeout.stalled",
+	"stream.commit",
+	"stream.drain_usd",
+	"keys.[].limits",
+	"keys.[].budget",
+	"keys.[].zdr",
+	"keys.[].tags",
+	"keys.[].team",
+	"keys.[].priority",
+	"keys.[].dialects",
+	"models.{}.tags",
+	"models.{}.commit",
+	"models.{}.on_disconnect",
+	"models.{}.hedge",
+	"models.{}.on_break",
+}
 
-// pendingKey and pendingModel are the same within each key and model.
-var (
-	pendingKey   = []string{"dialects", "limits", "budget", "zdr", "tags", "team", "priority"}
-	pendingModel = []string{"tags", "commit", "on_disconnect", "hedge", "on_break"}
-)
+// pendingStrategies order deployments as written until they are in force.
+var pendingStrategies = [...]string{"fastest", "cheapest"}
 
-// check finds what the schema cannot: references, addresses, repeats.
+// check finds what takes more than one value to see: references, addresses, repeats.
 func (d *decoder) check() {
+	for _, pattern := range pending {
+		d.notYet(d.root, own().root, "", strings.Split(pattern, "."))
+	}
 	if d.Source != "file" {
-		d.fail(d.root.get("source"), "source", "source: file", "the store as the source of configuration is not in force yet")
+		d.fail(d.root.members["source"].at, "source", "source: file", "the store is not yet in force as the source of the configuration")
 	}
-	d.address(d.root.get("listen"), "listen", d.Listen)
-	d.address(d.root.get("admin").get("listen"), "admin.listen", d.Admin.Listen)
-	for _, p := range pending {
-		if n := d.root.nearest(p); d.stands(p) {
-			d.warn(n, p, "", "not yet in force")
-		}
-	}
-	d.checkProviders()
-	d.checkModels()
-	d.checkKeys()
-}
-
-// stands says whether a path such as a.b is in the text.
-func (d *decoder) stands(path string) bool {
-	n := d.root
-	for _, name := range strings.Split(path, ".") {
-		if n = n.get(name); n == nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *decoder) address(n *node, path, addr string) {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		d.fail(d.root.nearest(path), path, "127.0.0.1:8080", "want HOST:PORT, got %q", addr)
-	}
-}
-
-func (d *decoder) checkProviders() {
+	d.checkListeners()
 	for i := range d.Providers {
-		p := &d.Providers[i]
-		if p.BaseURL == "" {
-			continue
+		d.checkProvider(&d.Providers[i])
+	}
+	models := d.checkModels()
+	d.checkRouters(models)
+	d.checkKeys(models)
+}
+
+// notYet warns of a member that is pending and has another value than its default.
+func (d *decoder) notYet(n *node, s *jsonschema.Schema, path string, rest []string) {
+	switch {
+	case n == nil || n.implied:
+	case len(rest) == 0:
+		usual := implied(s.Default, n.at)
+		fill(usual, s)
+		if !bytes.Equal(n.sortedJSON(), usual.sortedJSON()) {
+			d.warn(n.start(), path, "", "not yet in force: it is checked and does nothing")
 		}
-		path := "providers." + p.ID + ".base_url"
-		u, err := url.Parse(p.BaseURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			d.fail(d.root.nearest(path), path, "https://api.example.com/v1", "want http:// or https:// with a host, without user, query or fragment, got %q", p.BaseURL)
+	case rest[0] == "[]":
+		for i, c := range n.items {
+			d.notYet(c, elements(s), element(path, i), rest[1:])
+		}
+	case rest[0] == "{}":
+		for name, c := range n.all() {
+			d.notYet(c, member(s, name), join(path, name), rest[1:])
+		}
+	default:
+		d.notYet(n.members[rest[0]], member(s, rest[0]), join(path, rest[0]), rest[1:])
+	}
+}
+
+func (d *decoder) checkListeners() {
+	d.address("listen", d.root.members["listen"])
+	d.address("admin.listen", d.root.members["admin"].members["listen"])
+	if _, port, err := net.SplitHostPort(d.Listen); err == nil && d.Listen == d.Admin.Listen && port != "0" {
+		d.fail(d.Pos("admin.listen"), "admin.listen", "", "the same address as listen: want another port")
+	}
+	if t := d.TLS; t != nil && (t.Cert == "" || t.Key == "") {
+		d.fail(d.root.members["tls"].start(), "tls", "tls: {cert: tls.crt, key: tls.key}", "want both cert and key")
+	}
+}
+
+func (d *decoder) address(path string, n *node) {
+	_, port, err := net.SplitHostPort(n.text)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil {
+		d.fail(n.at, path, "port 0 takes a free one", "want HOST:PORT with a port below 65536, got %s", n.shown())
+	}
+}
+
+func (d *decoder) checkProvider(p *Provider) {
+	path := join("providers", p.ID)
+	n := d.root.members["providers"].members[p.ID]
+	if base := n.members["base_url"]; base.text != "" {
+		if message := badURL(base.text); message != "" {
+			d.fail(base.at, path+".base_url", "such as https://api.example.com/v1", "%s, got %s", message, base.shown())
+		}
+	}
+	seen := map[string]int{}
+	for i, c := range n.members["credentials"].items {
+		name, at := c.str("name"), element(path+".credentials", i)
+		if first, ok := seen[name]; ok {
+			d.fail(c.members["name"].at, at+".name", "", "the name %q stands twice, first at credentials[%d]", name, first)
+		}
+		seen[name] = i
+		key := c.members["api_key"]
+		switch {
+		case !key.implied && key.text == "":
+			d.warn(key.at, at+".api_key", "", "the key is empty")
+		case strings.ContainsFunc(key.text, func(r rune) bool { return r < 0x21 || r > 0x7e }):
+			d.fail(key.at, at+".api_key", "look for a line end or a space that was copied with it", "want printable ASCII without spaces")
 		}
 	}
 }
 
-func (d *decoder) checkModels() {
-	ids := make([]string, len(d.Providers))
-	for i := range d.Providers {
-		ids[i] = d.Providers[i].ID
+// badURL says what is wrong with a base URL; "" is nothing.
+func badURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "want http:// or https:// with a host"
+	case u.User != nil:
+		return "want a URL without user and password: credentials stand in credentials"
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "want a URL without query and fragment"
 	}
-	for _, m := range d.Models {
-		at := "models." + m.Name
-		for i, dep := range m.Deployments {
-			path := fmt.Sprintf("%s.deployments[%d].provider", at, i)
-			if _, ok := d.Provider(dep.Provider); !ok {
-				d.fail(d.root.nearest(path), path, "providers are "+strings.Join(ids, ", "), "unknown provider %q%s", dep.Provider, meant(dep.Provider, ids))
-			}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return "want a port from 1 to 65535"
 		}
-		node := d.root.nearest(at)
-		for _, name := range pendingModel {
-			if n := node.get(name); n != nil {
-				d.warn(n, at+"."+name, "", "not yet in force")
-			}
-		}
-		if m.Strategy == "fastest" || m.Strategy == "cheapest" {
-			d.warn(node.get("strategy"), at+".strategy", "", "not yet in force: deployments are tried as written")
-		}
-	}
-}
-
-func meant(name string, known []string) string {
-	if near := nearestName(name, known); near != "" {
-		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""
 }
 
-func (d *decoder) checkKeys() {
-	var models []string
+// checkModels gives the names that keys may hold: models, deployments, routers.
+func (d *decoder) checkModels() *names {
+	var providers, all names
+	for i := range d.Providers {
+		providers.add(d.Providers[i].ID)
+	}
+	var deployments []string
 	for _, m := range d.Models {
-		models = append(models, m.Name)
+		n, path := d.root.members["models"].members[m.Name], join("models", m.Name)
+		all.add(m.Name)
+		if slices.Contains(pendingStrategies[:], m.Strategy) {
+			d.warn(n.members["strategy"].at, path+".strategy", "", "not yet in force: deployments are tried as written")
+		}
+		seen := map[string]int{}
+		for i, dep := range m.Deployments {
+			d.known(n.members["deployments"].items[i].members["provider"], element(path+".deployments", i)+".provider", "provider", &providers)
+			id := m.Name + "/" + dep.Provider
+			if seen[id]++; seen[id] > 1 {
+				id += "#" + strconv.Itoa(seen[id])
+			}
+			deployments = append(deployments, id)
+		}
 	}
 	for _, r := range d.Routers {
-		models = append(models, r.Name)
+		if all.has[r.Name] {
+			d.fail(d.root.members["routers"].members[r.Name].start(), join("routers", r.Name), "", "there is a model of this name")
+		}
+		all.add(r.Name)
 	}
-	names, sums := map[string]int{}, map[[32]byte]int{}
-	for i, k := range d.Keys {
-		at := fmt.Sprintf("keys[%d]", i)
-		node := d.root.nearest(at)
-		if first, ok := names[k.Name]; ok {
-			d.fail(node.get("name"), at+".name", "", "the name %q stands twice, first at keys[%d]", k.Name, first)
-		}
-		if first, ok := sums[k.SHA256]; ok {
-			d.fail(node, at, "", "the same key as keys[%d]", first)
-		}
-		names[k.Name], sums[k.SHA256] = i, i
-		for j, m := range k.Models {
-			if !contains(models, m) && !strings.HasPrefix(m, "penstock/") {
-				path := fmt.Sprintf("%s.models[%d]", at, j)
-				d.fail(d.root.nearest(path), path, "models are "+strings.Join(models, ", "), "unknown model %q%s", m, meant(m, models))
-			}
-		}
-		for _, name := range pendingKey {
-			if n := node.get(name); n != nil {
-				d.warn(n, at+"."+name, "", "not yet in force")
-			}
-		}
+	if len(d.Routers) == 0 { // these are served then
+		all.add("penstock/auto")
+		all.add("penstock/free")
 	}
-	if len(d.Keys) == 0 {
-		d.warn(d.root, "keys", "keys: [{name: dev, secret: \"${PENSTOCK_KEY}\"}]", "there are no keys: every request will be refused")
+	for _, id := range deployments {
+		all.add(id)
+	}
+	return &all
+}
+
+func (d *decoder) checkRouters(models *names) {
+	for _, r := range d.Routers {
+		d.allKnown(d.root.members["routers"].members[r.Name].members["on_error"], join("routers", r.Name)+".on_error", models)
 	}
 }
 
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
+// names are what may be referred to.
+type names struct {
+	list []string
+	has  map[string]bool
+}
+
+func (n *names) add(name string) {
+	if n.has == nil {
+		n.has = map[string]bool{}
+	}
+	n.list = append(n.list, name)
+	n.has[name] = true
+}
+
+// known reports a reference to what is not there.
+func (d *decoder) known(n *node, path, what string, there *names) {
+	const most = 12 // names that a hint lists
+	if there.has[n.text] {
+		return
+	}
+	hint := ""
+	if len(there.list) > 0 && len(there.list) <= most {
+		hint = "known here: " + sentence(there.list, "and")
+	}
+	d.fail(n.at, path, hint, "unknown %s %s%s", what, n.shown(), near(n, there.list))
+}
+
+// allKnown reports the models of a list that are not there.
+func (d *decoder) allKnown(n *node, path string, models *names) {
+	for i, c := range n.items {
+		d.known(c, element(path, i), "model", models)
+	}
+}
+
+func (d *decoder) checkKeys(models *names) {
+	if len(d.Keys) == 0 {
+		d.warn(d.root.at, "keys", `keys: [{name: dev, secret: "${PENSTOCK_KEY}"}]`, "there are none: every request is refused")
+	}
+	var teams names
+	for _, t := range d.Teams {
+		teams.add(t.Name)
+		d.allKnown(d.root.members["teams"].members[t.Name].members["models"], join("teams", t.Name)+".models", models)
+	}
+	byName, bySum := map[string]int{}, map[[32]byte]int{}
+	for i := range d.Keys {
+		k, path, n := &d.Keys[i], element("keys", i), d.root.members["keys"].items[i]
+		if first, ok := byName[k.Name]; ok {
+			d.fail(n.members["name"].at, path+".name", "", "the name %q stands twice, first at keys[%d]", k.Name, first)
+		} else {
+			byName[k.Name] = i
+		}
+		if d.checkSecret(n, path) {
+			if first, ok := bySum[k.SHA256]; ok {
+				d.fail(n.start(), path, "", "the same secret as that of keys[%d]", first)
+			} else {
+				bySum[k.SHA256] = i
+			}
+		}
+		d.allKnown(n.members["models"], path+".models", models)
+		if k.Team != "" {
+			d.known(n.members["team"], path+".team", "team", &teams)
 		}
 	}
-	return false
+}
+
+// Lengths of a key's secret, in characters.
+const (
+	leastSecret  = 8
+	mostSecret   = 256
+	strongSecret = 20 // of random letters and digits: more than 100 bits
+)
+
+// checkSecret checks what a key proves itself by; it says whether that can be used.
+func (d *decoder) checkSecret(n *node, path string) bool {
+	secret, sum := n.members["secret"], n.members["sha256"]
+	switch {
+	case secret.implied && sum.implied, !secret.implied && !sum.implied && secret.text != "" && sum.text != "":
+		d.fail(n.start(), path, `secret: "${PENSTOCK_KEY}"`, "want exactly one of secret and sha256")
+		return false
+	case sum.text != "":
+		if raw, err := hex.DecodeString(sum.text); err != nil || len(raw) != 32 {
+			d.fail(sum.at, path+".sha256", "printf %s \"$KEY\" | sha256sum", "want 64 hexadecimal digits, got %d characters", len(sum.text))
+			return false
+		}
+		return true
+	case secret.text == "":
+		d.fail(secret.start(), path+".secret", "", "the secret is empty")
+		return false
+	}
+	if strings.ContainsFunc(secret.text, func(r rune) bool { return r < 0x20 || r > 0x7e }) || strings.TrimSpace(secret.text) != secret.text {
+		d.fail(secret.at, path+".secret", "look for a line end or a space that was copied with it", "want printable ASCII without spaces around it")
+		return false
+	}
+	if l := len(secret.text); l < leastSecret || l > mostSecret {
+		d.fail(secret.at, path+".secret", "", "want %d to %d characters, got %d", leastSecret, mostSecret, l)
+		return false
+	}
+	if len(secret.text) < strongSecret || distinct(secret.text) < leastSecret {
+		d.warn(secret.at, path+".secret", "`openssl rand -base64 32` makes a strong one", "the secret is easy to guess")
+	}
+	return true
+}
+
+// distinct counts the different bytes of a text.
+func distinct(s string) int {
+	seen := map[byte]bool{}
+	for i := range len(s) {
+		seen[s[i]] = true
+	}
+	return len(seen)
 }

@@ -1,52 +1,66 @@
-// Package config is the configuration: YAML with positions, checked against the schema, as typed values with their
-// defaults. It has no behaviour: it reads no more than the text and the files that ${file:} names, starts nothing and
+// Package config is the configuration: YAML with positions, checked against the schema, as typed values with the schema's
+// defaults. It has no behaviour: it reads no more than the text and the files that ${file:PATH} names, starts nothing and
 // knows no plugin.
 //
-// Every value remembers where it stood, so that what is found out later (by the catalogue, by a plugin's own schema) can
-// still be reported with line and column.
+// Every value remembers where it stood, so that what is found out later (by the catalogue, by a plugin's own schema, by a
+// policy) can still be reported with line and column.
 package config
 
 import (
-	"encoding/hex"
-	"strconv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// Config is one configuration.
+// Config is one configuration. It does not change. Lists and mappings have the file's order; paths of files are relative
+// to the file no more.
 type Config struct {
 	File     string
-	Dir      string      // relative paths are relative to it
+	Dir      string      // relative paths were relative to it
 	Warnings Diagnostics // beside which the configuration is valid
 
-	Source      string
+	Source      string // file, store
 	Listen      string
 	Admin       Admin
 	TLS         *TLS // nil: plain
 	PluginDirs  []string
 	PluginMTLS  bool
-	Providers   []Provider // in the file's order, as all lists
+	Providers   []Provider
 	Models      []Model
 	Routers     []Router
 	Keys        []Key
+	Teams       []Team
 	Retry       Retry
 	Timeout     Timeout
 	Stream      Stream
 	Lenient     bool // translate: lenient
 	Limits      Limits
 	Timing      string // off, totals, stages, attempts
+	ContentLog  bool
 	StoreURL    string
+	Durability  string // of the store: crash, power
+	OnOutage    string // of the store: fail_open, fail_closed
 	CountersURL string
+	Cache       Cache
+	Breaker     Breaker
+	Quarantine  Quarantine
+	Guards      []byte // JSON, a list of objects
+	Telemetry   Telemetry
+	RUM         RUM
 
-	root *node
-	hash string
+	root     *node
+	hash     string
+	textHash string
 }
 
 // Admin is the admin listener.
 type Admin struct {
 	Listen string
-	Token  Secret
+	Token  Secret // empty: none was configured
 }
 
 // TLS names the files of a certificate.
@@ -57,19 +71,19 @@ type Provider struct {
 	ID          string
 	Plugin      string
 	Preset      string
-	BaseURL     string
+	BaseURL     string // "" the preset's or the plugin's
 	Credentials []Credential
 	Config      []byte // JSON; nil where absent
 	HTTP2       bool
 	CA          string // PEM file; "" the system's
-	SHA256      string
+	SHA256      string // lower case; "" unchecked
 	Isolate     bool
 }
 
 // Credential is a named set of secrets.
 type Credential struct {
 	Name   string
-	Values map[string]Secret
+	Values map[string]Secret // by the names that the plugin's authentication uses
 }
 
 // Model is a name that clients ask for.
@@ -79,18 +93,21 @@ type Model struct {
 	Deployments  []Deployment
 	Tags         []string
 	Disabled     bool
-	OnDisconnect string // "" as stream.on_disconnect
+	Commit       string        // "" as stream.commit
+	OnDisconnect string        // "" as stream.on_disconnect
+	Hedge        time.Duration // 0: never
+	OnBreak      string        // error, continue
 }
 
 // Deployment is one provider's model behind a name.
 type Deployment struct {
 	Provider     string
 	Model        string
-	Dialect      string
+	Dialect      string // "" is not said, as are the other zero values
 	Weight       int
-	Context      int      // 0: not said
-	MaxOutput    int      // 0: not said
-	Capabilities []string // nil: not said
+	Context      int
+	MaxOutput    int
+	Capabilities []string
 	Price        *Price
 	Tags         []string
 }
@@ -101,10 +118,10 @@ type Price struct{ Input, Output, CacheRead, CacheWrite Nano }
 // Router is a model that a policy routes.
 type Router struct {
 	Name          string
-	Policy        string
+	Policy        string // a file, or penstock/NAME
 	MinCandidates int
 	OnError       []string // models; nil: fail
-	Shadow        string
+	Shadow        string   // as Policy; "" none
 }
 
 // Key is who may ask for what.
@@ -112,17 +129,30 @@ type Key struct {
 	Name     string
 	SHA256   [32]byte // of the whole secret
 	Models   []string // nil: all
-	Dialects []string
-	Expires  time.Time // zero: never
+	Dialects []string // nil: all
+	Expires  time.Time
 	Team     string
 	Tags     []string
-	Priority string
-	RPM      int64
-	TPM      int64
-	AtOnce   int64 // concurrency
-	Budget   Nano  // 0: none
-	Every    string
+	Priority string // interactive, default, batch
 	ZDR      bool
+	Allowance
+}
+
+// Team is what several keys share.
+type Team struct {
+	Name   string
+	Models []string // nil: all
+	Allowance
+}
+
+// Allowance is how much may be used; 0 is no limit.
+type Allowance struct {
+	RPM    int64
+	TPM    int64
+	AtOnce int64 // concurrency
+	Budget Nano  // of the period Every
+	Every  string
+	Capped bool // there is a budget; it may be 0
 }
 
 // Retry bounds attempts.
@@ -137,11 +167,12 @@ type Timeout struct{ Connect, FirstContent, Idle, Total, Stalled time.Duration }
 // Stream says how streams are relayed.
 type Stream struct {
 	Queue      int64
-	KeepAlive  time.Duration
-	Commit     string
-	Cancel     bool // on_disconnect: cancel
+	KeepAlive  time.Duration // 0: never
+	Commit     string        // content, first_byte, whole, bytes:N, time:T
+	Cancel     bool          // on_disconnect: cancel
 	DrainLimit time.Duration
 	DrainBytes int64
+	DrainUSD   Nano // 0: no limit
 }
 
 // Limits bound requests.
@@ -150,36 +181,46 @@ type Limits struct {
 	Depth       int
 	Head        int64
 	HeadTimeout time.Duration
-	InFlight    int
+	InFlight    int // 0: no limit
+	Memory      int // percent of the memory limit
 }
 
-// Nano is money in units of 10⁻⁹ USD.
-type Nano int64
+// Cache says which answers are kept.
+type Cache struct {
+	Mode string // off, exact
+	TTL  time.Duration
+}
 
-// Secret is a text that does not print.
-type Secret struct{ text string }
+// Breaker says when a deployment is left alone.
+type Breaker struct {
+	Failures int
+	OpenFor  time.Duration
+}
 
-// String hides the secret.
-func (Secret) String() string { return "[secret]" }
+// Quarantine says when a deployment is taken out.
+type Quarantine struct {
+	After int
+	For   time.Duration
+}
 
-// MarshalText hides the secret.
-func (Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }
+// Telemetry says which traces and metrics are made.
+type Telemetry struct {
+	GenAI string // latest, 1.41, both, off
+	OTLP  string // "" nowhere
+}
 
-// GoString hides the secret.
-func (Secret) GoString() string { return "[secret]" }
+// RUM is the measuring of the console's pages.
+type RUM struct {
+	Enabled bool
+	Sample  float64 // share of page views
+}
 
-// Reveal gives the text; the caller sees that it goes nowhere else.
-func (s Secret) Reveal() string { return s.text }
-
-// Hash tells configurations apart: equal after expansion, equal hash. Comments and layout do not count.
+// Hash tells configurations apart: equal values after expansion, equal hash. Comments and layout do not count. It is made
+// of the SHA-256 of secrets, not of secrets.
 func (c *Config) Hash() string { return c.hash }
 
-// Errorf makes a diagnostic at a path such as "providers.openai.base_url"; where the path does not stand in the text it is
-// at the nearest that does.
-func (c *Config) Errorf(path, hint, message string) Diagnostic {
-	n := c.root.nearest(path)
-	return Diagnostic{File: c.File, Line: n.line, Column: n.column, Path: path, Message: message, Hint: hint}
-}
+// TextHash is the hash of the text as it was read.
+func (c *Config) TextHash() string { return c.textHash }
 
 // Provider gives the provider of an id.
 func (c *Config) Provider(id string) (*Provider, bool) {
@@ -191,7 +232,81 @@ func (c *Config) Provider(id string) (*Provider, bool) {
 	return nil, false
 }
 
-// hashOf is the hash of expanded text.
-func hashOf(text []byte) string {
-	return hex.EncodeToString(strconv.AppendUint(nil, xxhash.Sum64(text), 16))
+// Pos gives the place of a path such as "models.chat.deployments[0].provider"; where the path does not stand in the text,
+// that of the nearest that does.
+func (c *Config) Pos(path string) Position {
+	n, all := c.root.find(path)
+	if !all {
+		return n.start()
+	}
+	return n.at
+}
+
+// Errorf makes a diagnostic at a path. The message is complete, but for the path.
+func (c *Config) Errorf(path, hint, message string) Diagnostic {
+	at := c.Pos(path)
+	return Diagnostic{File: c.File, Line: at.Line, Column: at.Column, Path: path, Message: message, Hint: hint}
+}
+
+// ExplainAt turns what another schema than the configuration's refused in the value at a path into diagnostics at the
+// places where it was written: providers.ID.config and the plugin's schema of it.
+func (c *Config) ExplainAt(path string, s *jsonschema.Schema, invalid *jsonschema.ValidationError) Diagnostics {
+	n, all := c.root.find(path)
+	if !all {
+		n = &node{at: n.start(), kind: object}
+	}
+	e := &explainer{shape: newShape(s), file: c.File, base: path, root: n}
+	e.explain(invalid)
+	return e.found
+}
+
+// Options say how a text is read.
+type Options struct {
+	Env  func(name string) (string, bool) // for ${NAME}; nil: nothing is set
+	Dir  string                           // for relative paths; "" the file's
+	Root string                           // where ${file:PATH} may read; "" anywhere, for a text that its operator wrote
+}
+
+// Load reads and checks a configuration file of at most 4 MiB. The error is Diagnostics where the text is at fault, and
+// wraps that of the file system where the file cannot be read.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	defer f.Close()
+	source, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return Parse(path, source, Options{Env: env})
+}
+
+// Parse checks a configuration's text. The error is Diagnostics, in the order of the text. It does not keep the text.
+func Parse(file string, source []byte, o Options) (*Config, error) {
+	if o.Dir == "" {
+		o.Dir = filepath.Dir(file)
+	}
+	r := &reader{file: file, source: source, expander: expander{env: o.Env, dir: o.Dir, root: o.Root}}
+	root := r.read()
+	if len(r.found) > 0 {
+		r.found.sort()
+		return nil, r.found
+	}
+	x := own()
+	settle(root, x.root)
+	if found := x.validate(file, root); len(found) > 0 {
+		found.sort()
+		return nil, found
+	}
+	d := &decoder{Config: &Config{File: file, Dir: o.Dir, root: root, hash: contentHash(root), textHash: textHash(source)}}
+	fill(root, x.root)
+	d.config(root)
+	d.check()
+	d.found.sort()
+	if d.found.Errors() > 0 {
+		return nil, d.found
+	}
+	d.Warnings = d.found
+	return d.Config, nil
 }

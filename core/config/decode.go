@@ -3,272 +3,304 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
-// decoder fills a Config from a tree that the schema has let through.
+// decoder makes a Config of a tree that the schema has let through and filled. What the schema cannot say of a value's
+// range is found here, what it cannot say of several values in check.go.
 type decoder struct {
 	*Config
-	out Diagnostics
+	found Diagnostics
 }
 
-func (d *decoder) fail(n *node, path, hint, format string, args ...any) {
-	d.out = append(d.out, Diagnostic{File: d.File, Line: n.line, Column: n.column, Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)})
+func (d *decoder) fail(at Position, path, hint, format string, args ...any) {
+	d.found = append(d.found, Diagnostic{File: d.File, Line: at.Line, Column: at.Column, Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)})
 }
 
-func (d *decoder) warn(n *node, path, hint, format string, args ...any) {
-	d.fail(n, path, hint, format, args...)
-	d.out[len(d.out)-1].Warning = true
+func (d *decoder) warn(at Position, path, hint, format string, args ...any) {
+	d.fail(at, path, hint, format, args...)
+	d.found[len(d.found)-1].Warning = true
 }
 
-func str(n *node, otherwise string) string {
-	if n == nil {
-		return otherwise
-	}
-	return n.text
-}
+// str gives the text of a scalar; "" of a null.
+func (n *node) str(name string) string { return n.members[name].text }
 
-func boolean(n *node) bool { return n != nil && (n.value == true || n.text == "true") }
+func (n *node) yes(name string) bool { return n.str(name) == "true" }
 
-func integer(n *node, otherwise int64) int64 {
-	if n == nil {
-		return otherwise
-	}
-	v, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil {
-		if f, ok := n.value.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-			return int64(f)
-		}
-		return otherwise
-	}
+// whole gives a whole number of the schema's bounds; 0 of a null.
+func (n *node) whole(name string) int64 {
+	digits, _, _ := strings.Cut(n.str(name), ".") // 3.0 is a whole number too
+	v, _ := strconv.ParseInt(digits, 10, 64)      // the reader takes no number of more than 18 digits
 	return v
 }
 
-func texts(n *node) []string {
-	if n == nil {
+// texts gives the texts of a list; nil of a null.
+func (n *node) texts(name string) []string {
+	m := n.members[name]
+	if m.kind != list {
 		return nil
 	}
-	list := make([]string, 0, len(n.items))
-	for _, c := range n.items {
-		list = append(list, c.text)
+	all := make([]string, len(m.items))
+	for i, c := range m.items {
+		all[i] = c.text
 	}
-	return list
+	return all
 }
 
-// duration reads a member; the schema has checked its form.
-func (d *decoder) duration(n *node, path string, otherwise time.Duration) time.Duration {
-	if n == nil {
-		return otherwise
-	}
-	if n.text == "0" {
-		return 0
-	}
-	v, err := time.ParseDuration(n.text)
-	if err != nil || v > 365*24*time.Hour {
-		d.fail(n, path, "", "want a duration such as 5s, got %q", n.text)
+// read parses a member with a parser that can refuse it.
+func read[T any](d *decoder, n *node, path, name string, parse func(string) (T, error)) T {
+	m := n.members[name]
+	v, err := parse(m.text)
+	if err != nil {
+		d.fail(m.at, join(path, name), "", "%v", err)
 	}
 	return v
 }
 
-var sizeUnits = []struct {
-	suffix string
-	factor int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}}
-
-func (d *decoder) size(n *node, path string, otherwise int64) int64 {
-	if n == nil {
-		return otherwise
-	}
-	text, factor := n.text, int64(1)
-	for _, u := range sizeUnits {
-		if t, ok := strings.CutSuffix(text, u.suffix); ok {
-			text, factor = t, u.factor
-			break
-		}
-	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v > math.MaxInt64/factor {
-		d.fail(n, path, "", "want a size such as 64KiB, got %q", n.text)
-		return otherwise
-	}
-	return v * factor
+func (d *decoder) duration(n *node, path, name string) time.Duration {
+	return read(d, n, path, name, parseDuration)
 }
 
-// money reads USD exactly, from the text as it was written.
-func (d *decoder) money(n *node, path string, otherwise Nano) Nano {
-	if n == nil {
-		return otherwise
+func (d *decoder) size(n *node, path, name string) int64 { return read(d, n, path, name, parseSize) }
+
+// money gives an amount, and whether there is one: null is none.
+func (d *decoder) money(n *node, path, name string) (amount Nano, ok bool) {
+	if n.members[name].kind == null {
+		return 0, false
 	}
-	v, err := ParseUSD(n.text)
-	if err != nil {
-		d.fail(n, path, "", "%v", err)
-	}
-	return v
+	return read(d, n, path, name, ParseUSD), true
 }
 
-// ParseUSD reads decimal USD into nano-USD: at most nine decimals, below 9 billion.
-func ParseUSD(text string) (Nano, error) {
-	whole, frac, _ := strings.Cut(text, ".")
-	if len(frac) > 9 || whole == "" || strings.ContainsAny(text, "+-eE_") {
-		return 0, fmt.Errorf("want USD with at most nine decimals, got %q", text)
+// relative makes the path of a file stand on its own.
+func (d *decoder) relative(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
 	}
-	v, err := strconv.ParseInt(whole+frac+strings.Repeat("0", 9-len(frac)), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("want USD below 9 billion, got %q", text)
-	}
-	return Nano(v), nil
+	return filepath.Join(d.Dir, path)
 }
 
-// all fills everything in.
-func (d *decoder) all(n *node) {
-	d.Source, d.Listen = str(n.get("source"), "file"), str(n.get("listen"), "127.0.0.1:8080")
-	admin := n.get("admin")
-	d.Admin = Admin{Listen: str(admin.get("listen"), "127.0.0.1:8081"), Token: Secret{str(admin.get("token"), "")}}
-	if t := n.get("tls"); t != nil {
-		d.TLS = &TLS{Cert: d.path(t.get("cert")), Key: d.path(t.get("key"))}
+// policy is a file, or the name of a policy that is bundled.
+func (d *decoder) policy(name string) string {
+	if strings.HasPrefix(name, "penstock/") {
+		return name
 	}
-	for _, dir := range texts(n.get("plugin_dirs")) {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(d.Dir, dir)
-		}
-		d.PluginDirs = append(d.PluginDirs, dir)
+	return d.relative(name)
+}
+
+// config decodes the whole.
+func (d *decoder) config(n *node) {
+	admin, tls, store := n.members["admin"], n.members["tls"], n.members["store"]
+	d.Source, d.Listen = n.str("source"), n.str("listen")
+	d.Admin = Admin{Listen: admin.str("listen"), Token: Secret{admin.str("token")}}
+	if tls.str("cert") != "" || tls.str("key") != "" {
+		d.TLS = &TLS{Cert: d.relative(tls.str("cert")), Key: d.relative(tls.str("key"))}
 	}
-	d.PluginMTLS = boolean(n.get("plugin_mtls"))
-	d.Lenient, d.Timing = str(n.get("translate"), "strict") == "lenient", str(n.get("server_timing"), "stages")
-	d.StoreURL, d.CountersURL = str(n.get("store").get("url"), "sqlite://"), str(n.get("counters").get("url"), "memory://")
+	for _, dir := range n.texts("plugin_dirs") {
+		d.PluginDirs = append(d.PluginDirs, d.relative(dir))
+	}
+	d.PluginMTLS, d.Lenient = n.yes("plugin_mtls"), n.str("translate") == "lenient"
+	d.Timing, d.ContentLog = n.str("server_timing"), n.str("content_log") == "on"
+	d.StoreURL, d.Durability, d.OnOutage = store.str("url"), store.str("durability"), store.str("on_outage")
+	d.CountersURL = n.members["counters"].str("url")
 	d.bounds(n)
-	each(n.get("providers"), func(name string, c *node) { d.Providers = append(d.Providers, d.provider(name, c)) })
-	each(n.get("models"), func(name string, c *node) { d.Models = append(d.Models, d.model(name, c)) })
-	each(n.get("routers"), func(name string, c *node) { d.Routers = append(d.Routers, d.router(name, c)) })
-	if keys := n.get("keys"); keys != nil {
-		for i, c := range keys.items {
-			d.Keys = append(d.Keys, d.key(fmt.Sprintf("keys[%d]", i), c))
+	d.services(n)
+	for name, m := range n.members["providers"].all() {
+		d.Providers = append(d.Providers, d.provider(name, m))
+	}
+	for name, m := range n.members["models"].all() {
+		d.Models = append(d.Models, d.model(name, m))
+	}
+	for name, m := range n.members["routers"].all() {
+		d.Routers = append(d.Routers, d.router(name, m))
+	}
+	for name, m := range n.members["teams"].all() {
+		d.Teams = append(d.Teams, Team{Name: name, Models: m.texts("models"), Allowance: d.allowance(m, join("teams", name))})
+	}
+	for i, m := range n.members["keys"].items {
+		d.Keys = append(d.Keys, d.key(m, element("keys", i)))
+	}
+}
+
+// all ranges over the members in the text's order.
+func (n *node) all() func(yield func(string, *node) bool) {
+	return func(yield func(string, *node) bool) {
+		for _, name := range n.names {
+			if !yield(name, n.members[name]) {
+				return
+			}
 		}
 	}
 }
 
-func each(n *node, f func(string, *node)) {
-	if n == nil {
-		return
-	}
-	for _, name := range n.names {
-		f(name, n.members[name])
-	}
-}
-
-// path makes a member's path relative to the file.
-func (d *decoder) path(n *node) string {
-	p := str(n, "")
-	if p == "" || filepath.IsAbs(p) {
-		return p
-	}
-	return filepath.Join(d.Dir, p)
-}
-
+// bounds decodes the limits of a request.
 func (d *decoder) bounds(n *node) {
-	retry, t, s, l := n.get("retry"), n.get("timeout"), n.get("stream"), n.get("limits")
-	back := retry.get("backoff")
-	d.Retry = Retry{Attempts: int(integer(retry.get("attempts"), 4)), First: d.duration(back.get("first"), "retry.backoff.first", 200*time.Millisecond),
-		Max: d.duration(back.get("max"), "retry.backoff.max", 5*time.Second)}
-	d.Timeout = Timeout{Connect: d.duration(t.get("connect"), "timeout.connect", 3*time.Second),
-		FirstContent: d.duration(t.get("first_content"), "timeout.first_content", time.Minute), Idle: d.duration(t.get("idle"), "timeout.idle", time.Minute),
-		Total: d.duration(t.get("total"), "timeout.total", 10*time.Minute), Stalled: d.duration(t.get("stalled"), "timeout.stalled", time.Minute)}
-	d.Stream = Stream{Queue: d.size(s.get("queue"), "stream.queue", 64<<10), KeepAlive: d.duration(s.get("keepalive_after"), "stream.keepalive_after", 15*time.Second),
-		Commit: str(s.get("commit"), "content"), Cancel: str(s.get("on_disconnect"), "drain") == "cancel",
-		DrainLimit: d.duration(s.get("drain_limit"), "stream.drain_limit", time.Minute), DrainBytes: d.size(s.get("drain_bytes"), "stream.drain_bytes", 1<<20)}
-	d.Limits = Limits{Body: d.size(l.get("body"), "limits.body", 32<<20), Depth: int(integer(l.get("depth"), 128)), Head: d.size(l.get("head"), "limits.head", 64<<10),
-		HeadTimeout: d.duration(l.get("head_timeout"), "limits.head_timeout", 10*time.Second), InFlight: int(integer(l.get("in_flight"), 20000))}
+	retry, timeout, stream, limits := n.members["retry"], n.members["timeout"], n.members["stream"], n.members["limits"]
+	backoff := retry.members["backoff"]
+	d.Retry = Retry{
+		Attempts: int(retry.whole("attempts")),
+		First:    d.duration(backoff, "retry.backoff", "first"),
+		Max:      d.duration(backoff, "retry.backoff", "max"),
+	}
+	d.Timeout = Timeout{
+		Connect:      d.duration(timeout, "timeout", "connect"),
+		FirstContent: d.duration(timeout, "timeout", "first_content"),
+		Idle:         d.duration(timeout, "timeout", "idle"),
+		Total:        d.duration(timeout, "timeout", "total"),
+		Stalled:      d.duration(timeout, "timeout", "stalled"),
+	}
+	d.Stream = Stream{
+		Queue:      d.size(stream, "stream", "queue"),
+		KeepAlive:  d.duration(stream, "stream", "keepalive_after"),
+		Commit:     stream.str("commit"),
+		Cancel:     stream.str("on_disconnect") == "cancel",
+		DrainLimit: d.duration(stream, "stream", "drain_limit"),
+		DrainBytes: d.size(stream, "stream", "drain_bytes"),
+	}
+	d.Stream.DrainUSD, _ = d.money(stream, "stream", "drain_usd")
+	memory, _ := strconv.Atoi(strings.TrimSuffix(limits.str("memory"), "%")) // the schema has checked it
+	d.Limits = Limits{
+		Body:        d.size(limits, "limits", "body"),
+		Depth:       int(limits.whole("depth")),
+		Head:        d.size(limits, "limits", "head"),
+		HeadTimeout: d.duration(limits, "limits", "head_timeout"),
+		InFlight:    int(limits.whole("in_flight")),
+		Memory:      memory,
+	}
+}
+
+// services decodes what stands beside the path of a request.
+func (d *decoder) services(n *node) {
+	cache, breaker, quarantine := n.members["cache"], n.members["breaker"], n.members["quarantine"]
+	telemetry, rum := n.members["telemetry"], n.members["rum"]
+	sample, _ := strconv.ParseFloat(rum.str("sample"), 64) // the reader takes no other numbers
+	d.Cache = Cache{Mode: cache.str("mode"), TTL: d.duration(cache, "cache", "ttl")}
+	d.Breaker = Breaker{Failures: int(breaker.whole("failures")), OpenFor: d.duration(breaker, "breaker", "open_for")}
+	d.Quarantine = Quarantine{After: int(quarantine.whole("after")), For: d.duration(quarantine, "quarantine", "for")}
+	d.Guards = n.members["guards"].json()
+	d.Telemetry = Telemetry{GenAI: telemetry.str("genai"), OTLP: telemetry.str("otlp")}
+	d.RUM = RUM{Enabled: rum.yes("enabled"), Sample: sample}
+}
+
+// json gives the value as it was written, expanded; its members keep their order.
+func (n *node) json() []byte {
+	return n.appendJSON(nil, func(*node) bool { return false }, func(n *node) string { return n.text })
+}
+
+// sortedJSON tells values apart.
+func (n *node) sortedJSON() []byte {
+	return n.appendJSON(nil, func(*node) bool { return true }, func(n *node) string { return n.text })
 }
 
 func (d *decoder) provider(id string, n *node) Provider {
-	p := Provider{ID: id, Plugin: str(n.get("plugin"), ""), Preset: str(n.get("preset"), ""), BaseURL: str(n.get("base_url"), ""),
-		HTTP2: integer(n.get("http"), 1) == 2, CA: d.path(n.get("tls").get("ca")), SHA256: strings.ToLower(str(n.get("sha256"), "")), Isolate: boolean(n.get("isolate"))}
-	if c := n.get("config"); c != nil {
-		p.Config, _ = json.Marshal(c.plain()) // made of JSON's own values
+	p := Provider{
+		ID: id, Plugin: n.str("plugin"), Preset: n.str("preset"), BaseURL: n.str("base_url"), HTTP2: n.str("http") == "2",
+		CA: d.relative(n.members["tls"].str("ca")), SHA256: strings.ToLower(n.str("sha256")), Isolate: n.yes("isolate"),
 	}
-	if list := n.get("credentials"); list != nil {
-		for _, c := range list.items {
-			cred := Credential{Name: str(c.get("name"), "main"), Values: map[string]Secret{}}
-			for _, name := range c.names {
-				if name != "name" {
-					cred.Values[name] = Secret{c.members[name].text}
-				}
+	if c := n.members["config"]; !c.implied {
+		p.Config = c.json()
+	}
+	for _, c := range n.members["credentials"].items {
+		cred := Credential{Name: c.str("name"), Values: map[string]Secret{}}
+		for name, v := range c.all() {
+			if name != "name" && !v.implied {
+				cred.Values[name] = Secret{v.text}
 			}
-			p.Credentials = append(p.Credentials, cred)
 		}
+		p.Credentials = append(p.Credentials, cred)
 	}
 	return p
 }
 
 func (d *decoder) model(name string, n *node) Model {
-	m := Model{Name: name, Strategy: str(n.get("strategy"), "ordered"), Tags: texts(n.get("tags")), Disabled: boolean(n.get("disabled")),
-		OnDisconnect: str(n.get("on_disconnect"), "")}
-	for i, c := range n.get("deployments").items {
-		path := fmt.Sprintf("models.%s.deployments[%d]", name, i)
-		dep := Deployment{Provider: str(c.get("provider"), ""), Model: str(c.get("model"), ""), Dialect: str(c.get("dialect"), ""),
-			Weight: int(integer(c.get("weight"), 1)), Context: int(integer(c.get("context_window"), 0)),
-			MaxOutput: int(integer(c.get("max_output_tokens"), 0)), Capabilities: texts(c.get("capabilities")), Tags: texts(c.get("tags"))}
-		if p := c.get("price"); p != nil {
-			in := d.money(p.get("input"), path+".price.input", 0)
-			dep.Price = &Price{Input: in, Output: d.money(p.get("output"), path+".price.output", 0),
-				CacheRead: d.money(p.get("cache_read"), path+".price.cache_read", in), CacheWrite: d.money(p.get("cache_write"), path+".price.cache_write", in)}
-		}
-		m.Deployments = append(m.Deployments, dep)
+	path := join("models", name)
+	m := Model{
+		Name: name, Strategy: n.str("strategy"), Tags: n.texts("tags"), Disabled: n.yes("disabled"), Commit: n.str("commit"),
+		OnDisconnect: n.str("on_disconnect"), Hedge: d.duration(n, path, "hedge"), OnBreak: n.str("on_break"),
+	}
+	for i, c := range n.members["deployments"].items {
+		m.Deployments = append(m.Deployments, Deployment{
+			Provider: c.str("provider"), Model: c.str("model"), Dialect: c.str("dialect"), Weight: int(c.whole("weight")),
+			Context: int(c.whole("context_window")), MaxOutput: int(c.whole("max_output_tokens")), Capabilities: c.texts("capabilities"),
+			Price: d.price(c.members["price"], element(path+".deployments", i)+".price"), Tags: c.texts("tags"),
+		})
 	}
 	return m
 }
 
-func (d *decoder) router(name string, n *node) Router {
-	r := Router{Name: name, Policy: str(n.get("policy"), ""), MinCandidates: int(integer(n.get("min_candidates"), 1)), Shadow: str(n.get("shadow"), "")}
-	if e := n.get("on_error"); e != nil && e.kind == sequence {
-		r.OnError = texts(e)
+func (d *decoder) price(n *node, path string) *Price {
+	if n.kind == null {
+		return nil
 	}
-	return r
+	var p Price
+	p.Input, _ = d.money(n, path, "input")
+	p.Output, _ = d.money(n, path, "output")
+	var ok bool
+	if p.CacheRead, ok = d.money(n, path, "cache_read"); !ok {
+		p.CacheRead = p.Input
+	}
+	if p.CacheWrite, ok = d.money(n, path, "cache_write"); !ok {
+		p.CacheWrite = p.Input
+	}
+	return &p
 }
 
-func (d *decoder) key(path string, n *node) Key {
-	l, b := n.get("limits"), n.get("budget")
-	k := Key{Name: str(n.get("name"), ""), Models: texts(n.get("models")), Dialects: texts(n.get("dialects")), Team: str(n.get("team"), ""), Tags: texts(n.get("tags")),
-		Priority: str(n.get("priority"), "default"), RPM: integer(l.get("rpm"), 0), TPM: integer(l.get("tpm"), 0), AtOnce: integer(l.get("concurrency"), 0),
-		Budget: d.money(b.get("usd"), path+".budget.usd", 0), Every: str(b.get("every"), "month"), ZDR: boolean(n.get("zdr"))}
-	if e := n.get("expires"); e != nil {
-		t, err := time.Parse(time.RFC3339, e.text)
-		if err != nil {
-			d.fail(e, path+".expires", "such as 2027-01-01T00:00:00Z", "want a time as RFC 3339 has it, got %q", e.text)
-		}
-		k.Expires = t
+func (d *decoder) router(name string, n *node) Router {
+	return Router{
+		Name: name, Policy: d.policy(n.str("policy")), MinCandidates: int(n.whole("min_candidates")), OnError: n.texts("on_error"),
+		Shadow: d.policy(n.str("shadow")),
 	}
-	secret, sum := n.get("secret"), n.get("sha256")
-	switch {
-	case (secret == nil) == (sum == nil):
-		d.fail(n, path, "secret: \"${PENSTOCK_KEY}\"", "want exactly one of secret and sha256")
-	case sum != nil:
-		hex.Decode(k.SHA256[:], []byte(sum.text)) // the schema has checked it
-	default:
-		d.secret(secret, path+".secret")
-		k.SHA256 = sha256.Sum256([]byte(secret.text))
+}
+
+func (d *decoder) allowance(n *node, path string) Allowance {
+	limits, budget := n.members["limits"], n.members["budget"]
+	a := Allowance{RPM: limits.whole("rpm"), TPM: limits.whole("tpm"), AtOnce: limits.whole("concurrency")}
+	if budget.kind == object {
+		a.Budget, a.Capped = d.money(budget, path+".budget", "usd")
+		a.Every = budget.str("every")
+	}
+	return a
+}
+
+func (d *decoder) key(n *node, path string) Key {
+	k := Key{
+		Name: n.str("name"), Models: n.texts("models"), Dialects: n.texts("dialects"), Team: n.str("team"), Tags: n.texts("tags"),
+		Priority: n.str("priority"), ZDR: n.yes("zdr"), Allowance: d.allowance(n, path),
+	}
+	if expires := n.members["expires"]; expires.text != "" {
+		var err error
+		if k.Expires, err = parseExpiry(expires.text); err != nil {
+			d.fail(expires.at, path+".expires", "such as 2027-01-31T18:00:00Z", "want an RFC 3339 time or a date, got %s", expires.shown())
+		}
+	}
+	switch secret, sum := n.str("secret"), n.str("sha256"); {
+	case secret != "":
+		k.SHA256 = sha256.Sum256([]byte(secret))
+	case sum != "":
+		hex.Decode(k.SHA256[:], []byte(sum)) // check reports what is no hexadecimal
 	}
 	return k
 }
 
-// secret checks a key's text.
-func (d *decoder) secret(n *node, path string) {
-	for _, c := range []byte(n.text) {
-		if c <= 0x20 || c >= 0x7f {
-			d.fail(n, path, "", "want printable ASCII without spaces")
-			return
+// contentHash is the hash of a tree's values before defaults.
+func contentHash(root *node) string {
+	ordered := map[*node]bool{}
+	for _, name := range []string{"providers", "models", "routers", "teams"} {
+		ordered[root.members[name]] = true // users see this order
+	}
+	canonical := root.appendJSON(nil, func(n *node) bool { return !ordered[n] }, func(n *node) string {
+		if !n.secret {
+			return n.text
 		}
-	}
-	switch l := len(n.text); {
-	case l < 8 || l > 256:
-		d.fail(n, path, "", "want 8 to 256 characters, got %d", l)
-	case l < 20:
-		d.warn(n, path, "`openssl rand -base64 32` makes a strong one", "the key is short enough to be guessed")
-	}
+		sum := sha256.Sum256([]byte(n.text))
+		return hex.EncodeToString(sum[:])
+	})
+	return textHash(canonical)
 }
+
+func textHash(b []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(b)) }

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Diagnostic is one thing that is wrong with a configuration, or doubtful.
@@ -66,84 +66,100 @@ func (l Diagnostics) Errors() int {
 	return n
 }
 
-// Render prints each finding with its line of the source, a caret and the remedy.
-func (l Diagnostics) Render(w io.Writer, source []byte, color bool) {
-	lines := bytes.Split(source, []byte{'\n'})
-	bold, red, off := "", "", ""
-	if color {
-		bold, red, off = "\x1b[1m", "\x1b[31m", "\x1b[0m"
+// Render prints each finding with its line of the source and the one before, a line under what it is about, and the
+// remedy:
+//
+//	penstock.yaml:17:5: providers.b: unknown member "plugn" (did you mean "plugin"?)
+//	   16 |   b:
+//	   17 |     plugn: openai
+//	      |     ^^^^^
+//	   help: known are base_url, config, …
+//
+// The source is that of the findings; nil leaves the lines out. Secrets that stand in it are printed: it is for the terminal
+// of whoever can read the file.
+func (l Diagnostics) Render(w io.Writer, source []byte, color bool) error {
+	lines := strings.Split(strings.TrimPrefix(string(source), "\ufeff"), "\n")
+	if source == nil {
+		lines = nil
 	}
+	var b strings.Builder
 	for _, d := range l {
-		fmt.Fprintf(w, "%s%s%s\n", bold, d.Error(), off)
-		for n := max(d.Line-1, 1); n <= d.Line && n <= len(lines) && d.Line > 0; n++ {
-			line := strings.TrimRight(string(lines[n-1]), "\r")
-			fmt.Fprintf(w, "%5d | %s\n", n, printable(line))
-			if n == d.Line {
-				fmt.Fprintf(w, "      | %s%s^%s\n", indent(line, d.Column-1), red, off)
-			}
+		d.render(&b, lines, color)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (d Diagnostic) render(b *strings.Builder, lines []string, color bool) {
+	bold, mark, off := "", "", ""
+	if color {
+		bold, mark, off = "\x1b[1m", "\x1b[31m", "\x1b[0m"
+		if d.Warning {
+			mark = "\x1b[33m"
 		}
-		if d.Hint != "" {
-			fmt.Fprintf(w, "   help: %s\n", d.Hint)
+	}
+	fmt.Fprintf(b, "%s%s%s\n", bold, d.Error(), off)
+	for n := max(d.Line-1, 1); n <= min(d.Line, len(lines)); n++ {
+		line := []rune(strings.TrimRight(lines[n-1], "\r"))
+		if n < d.Line && len(strings.TrimSpace(string(line))) == 0 {
+			continue
 		}
+		from := 0 // a long line is shown from near the place
+		if d.Column > maxShown/2 && len(line) > maxShown {
+			from = min(d.Column-maxShown/2, len(line))
+		}
+		fmt.Fprintf(b, "%5d | %s\n", n, printable(line[from:min(len(line), from+maxShown)]))
+		if column := d.Column - 1; n == d.Line && column <= len(line) {
+			fmt.Fprintf(b, "      | %s%s%s%s\n", blank(line[from:max(column, from)]), mark, strings.Repeat("^", min(width(line[column:]), maxShown/2)), off)
+		}
+	}
+	if d.Hint != "" {
+		fmt.Fprintf(b, "   help: %s\n", d.Hint)
 	}
 }
 
-// indent is white space as wide as the first n characters of a line.
-func indent(line string, n int) string {
-	var b strings.Builder
-	for _, c := range line {
-		if n--; n < 0 {
-			break
+// maxShown is how many characters of a line are printed.
+const maxShown = 160
+
+// width is the number of characters that the name or value at the beginning of a line takes.
+func width(line []rune) int {
+	if len(line) == 0 {
+		return 1
+	}
+	if quote := line[0]; quote == '"' || quote == '\'' {
+		if end := slices.Index(line[1:], quote); end >= 0 {
+			return end + 2
 		}
-		if c == '\t' {
-			b.WriteByte('\t')
-		} else {
-			b.WriteByte(' ')
+		return 1
+	}
+	for i, c := range line {
+		last := i+1 == len(line)
+		switch {
+		case c == ':' && (last || line[i+1] == ' '), c == ',' && (last || line[i+1] == ' '), c == '#' && i > 0 && line[i-1] == ' ',
+			strings.ContainsRune("{}[]", c):
+			return max(len([]rune(strings.TrimRight(string(line[:i]), " "))), 1)
 		}
 	}
-	return b.String()
+	return len([]rune(strings.TrimRight(string(line), " \t")))
+}
+
+// blank is white space as wide as a piece of a line.
+func blank(line []rune) string {
+	b := slices.Clone(line)
+	for i, c := range b {
+		if c != '\t' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
 }
 
 // printable takes out what a terminal could take for a command.
-func printable(line string) string {
+func printable(line []rune) string {
 	return strings.Map(func(c rune) rune {
-		if c < 0x20 && c != '\t' || c == 0x7f {
+		if c != '\t' && !unicode.IsPrint(c) {
 			return '?'
 		}
 		return c
-	}, line)
-}
-
-// nearestName gives the candidate that is spelled most like a name, or "".
-func nearestName(name string, candidates []string) string {
-	best, most := "", 1+len(name)/3
-	for _, c := range candidates {
-		if d := distance(name, c); d <= most && (best == "" || d < distance(name, best)) {
-			best = c
-		}
-	}
-	return best
-}
-
-// distance is the number of single-byte edits between two short names.
-func distance(a, b string) int {
-	if len(a) > 128 || len(b) > 128 {
-		return 1 << 20
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			c := diag
-			if a[i] != b[j] {
-				c = 1 + min(diag, row[j], row[j+1])
-			}
-			diag, row[j+1] = row[j+1], c
-		}
-	}
-	return row[len(b)]
+	}, string(line))
 }
