@@ -49,7 +49,7 @@ func (b *buffers) free() {
 // Encode has the plugin translate a request. Errors are [*sdk.Inexpressible], [*sdk.Invalid], and [*sdk.Failure] for all
 // that is the plugin's fault or the gateway's: kind PluginFailed for a process that is gone, late or breaks its contract,
 // kind CannotTranslate for a request that is too large to cross. A call that loses its process is made once more, on the
-// next one.
+// next one; each of the two waits at most Options.Call for a process and as long for its answer.
 func (p *Process) Encode(q *sdk.Request, dst *Encoded) error {
 	p.begin()
 	defer p.finish()
@@ -77,7 +77,7 @@ func (p *Process) encodeTwice(b *buffers) (op wire.Op, err error) {
 	limit := p.host.opt.Call
 	for range 2 {
 		var in *instance
-		if in, err = p.ready(limit); err != nil {
+		if in, err = p.ready(p.host.opt.Restart); err != nil {
 			return 0, err
 		}
 		op, b.in, err = in.call(wire.Frame{Op: wire.Encode, Body: b.out}, b.in, limit)
@@ -179,8 +179,8 @@ func (p *Process) Configure(ctx context.Context, id string, config []byte) (sdk.
 	p.begin()
 	defer p.finish()
 	in, err := p.ready(p.host.opt.Start)
-	if err != nil {
-		return sdk.Configured{}, err
+	if err != nil { // who configures may know the cause
+		return sdk.Configured{}, fmt.Errorf("%w: %s", err, p.status().Error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.host.opt.Start)
 	defer cancel()
@@ -192,6 +192,14 @@ func (p *Process) Configure(ctx context.Context, id string, config []byte) (sdk.
 	defer p.mu.Unlock()
 	p.instances[id] = configuration{append([]byte(nil), config...), reply}
 	return reply, nil
+}
+
+// Configured gives what the instance of a provider has answered to its configuration, the last time: a plugin that was
+// started again may say something else, such as another address.
+func (p *Process) Configured(id string) sdk.Configured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.instances[id].reply
 }
 
 func (in *instance) configure(ctx context.Context, id string, config []byte) (sdk.Configured, error) {
@@ -215,7 +223,7 @@ func controlError(err error) error {
 func (p *Process) Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authorization, error) {
 	p.begin()
 	defer p.finish()
-	in, err := p.ready(p.host.opt.Call)
+	in, err := p.ready(p.host.opt.Restart)
 	if err != nil {
 		return sdk.Authorization{}, err
 	}
@@ -238,7 +246,7 @@ func (p *Process) Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authori
 func (p *Process) ReadError(code int, body []byte) (f *sdk.Failure, ok bool) {
 	p.begin()
 	defer p.finish()
-	in, err := p.ready(p.host.opt.Call)
+	in, err := p.ready(p.host.opt.Restart)
 	if err != nil || !in.readsErrors {
 		return nil, false
 	}

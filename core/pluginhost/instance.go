@@ -32,7 +32,7 @@ type instance struct {
 	manifest *sdk.Manifest
 	// readsErrors says that the plugin reads error bodies: asking is of use.
 	readsErrors bool
-	slots       chan struct{}           // a place for each call in flight
+	slots       chan struct{}          // a place for each call in flight
 	misses      atomic.Int32           // calls in a row that got no reply in time
 	cause       atomic.Pointer[string] // why we ended it; nil: it ended itself
 }

@@ -30,6 +30,9 @@ type Options struct {
 
 	// Call bounds one call of the data plane; 0 is 250 ms.
 	Call time.Duration
+	// Restart bounds how long a call waits for a process that is being started again; 0 is 1 s, which a lone crash and
+	// the one after it are well within.
+	Restart time.Duration
 	// Start bounds a start up to the manifest; 0 is 5 s.
 	Start time.Duration
 	// Drain bounds how long a process that is let go of may go on with its calls; 0 is 30 s.
@@ -43,6 +46,7 @@ func (o *Options) fill() {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Call = cmp.Or(o.Call, 250*time.Millisecond)
+	o.Restart = cmp.Or(o.Restart, time.Second)
 	o.Start = cmp.Or(o.Start, 5*time.Second)
 	o.Drain = cmp.Or(o.Drain, 30*time.Second)
 	o.Ping = cmp.Or(o.Ping, time.Second)
@@ -176,4 +180,45 @@ func (h *Host) Close() {
 	h.mu.Unlock()
 	h.wg.Wait()
 	h.forker.close()
+}
+
+// The states of a process.
+const (
+	StateStarting    = "starting"    // for the first time
+	StateRunning     = "running"     // calls are served
+	StateRestarting  = "restarting"  // it died; calls wait for the next one within their limit
+	StateQuarantined = "quarantined" // it dies again and again; calls fail at once
+	StateEnding      = "ending"      // nobody holds it any more
+)
+
+// Status tells of one process.
+type Status struct {
+	Name     string    `json:"name"`
+	Isolate  string    `json:"isolate,omitempty"`
+	Version  string    `json:"version"`
+	PID      int       `json:"pid"` // 0 while there is none
+	Since    time.Time `json:"since,omitzero"`
+	Restarts int       `json:"restarts"`
+	Protocol int       `json:"protocol"`
+	SHA256   string    `json:"sha256"` // of the executable; "bundled" for a plugin that penstock ships
+	Path     string    `json:"path"`
+	State    string    `json:"state"`
+	Error    string    `json:"error,omitempty"`  // why it ended or could not be started, the last time
+	Stderr   []string  `json:"stderr,omitempty"` // the last lines, bounded
+}
+
+func (p *Process) status() Status {
+	p.mu.Lock()
+	in := p.now
+	s := Status{Name: p.prog.Name, Isolate: p.key.isolate, SHA256: p.prog.Hash, Path: p.prog.Path, State: p.state,
+		Restarts: p.restarts, Since: p.since, Error: p.lastErr}
+	if p.manifest != nil {
+		s.Version, s.Protocol = p.manifest.Version, p.manifest.Protocol
+	}
+	p.mu.Unlock()
+	s.Stderr = p.lines.tail()
+	if in != nil {
+		s.PID = in.runner.pid()
+	}
+	return s
 }

@@ -180,7 +180,7 @@ func TestBurst(t *testing.T) {
 	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
 	defer p.Release()
 	var wg sync.WaitGroup
-	for range 3000 {
+	for range 2000 {
 		wg.Go(func() { encode(t, p, "m", "x") })
 	}
 	wg.Wait()
@@ -190,9 +190,9 @@ func TestEncodeBesideOthers(t *testing.T) {
 	for _, name := range []string{"good", "blocks"} {
 		p := acquire(t, newHost(t, Options{}), name, AcquireOptions{})
 		var wg sync.WaitGroup
-		for i := range 32 {
+		for i := range 16 {
 			wg.Go(func() {
-				for j := range 20 {
+				for j := range 8 {
 					text := strings.Repeat(fmt.Sprintf("%d/%d ", i, j), 1+i*200)
 					if got := encode(t, p, "m", text); got != `{"model":"m","text":"`+text+`"}` {
 						t.Errorf("call %d of caller %d: got %.100q", j, i, got)
@@ -364,7 +364,7 @@ func TestReleaseWaits(t *testing.T) {
 
 func TestManyRounds(t *testing.T) {
 	h := newHost(t, Options{})
-	for range 10 {
+	for range 5 {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {

@@ -122,13 +122,16 @@ func (p *Process) launch() (*instance, error) {
 	known := maps.Clone(p.instances)
 	p.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(known)) {
-		if _, err := in.configure(ctx, id, known[id].config); err != nil {
+		reply, err := in.configure(ctx, id, known[id].config)
+		if err != nil {
 			in.end(p.host)
 			return nil, fmt.Errorf("plugin %q: provider %q: %w", p.prog.Name, id, err)
 		}
+		known[id] = configuration{known[id].config, reply}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	maps.Copy(p.instances, known)
 	if p.manifest != nil {
 		p.restarts++
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -20,11 +21,11 @@ type runner struct {
 	stdout io.ReadCloser
 	stderr io.ReadCloser
 
+	waited chan struct{} // closed when the process has been reaped
+
 	mu      sync.Mutex // guards what follows; held while the process is reaped
 	started bool
 	reaped  bool
-	waited  chan struct{} // closed when the process has been reaped
-	err     error         // how it ended
 }
 
 func newRunner(cmd *exec.Cmd, start func(*exec.Cmd) error) (*runner, error) {
@@ -51,18 +52,26 @@ func (r *runner) Start(context.Context) error {
 	return nil
 }
 
-// Wait waits until the process has ended. What it has left in its group is killed before its id is given free.
+// Wait waits until the process has ended. What it has left in its group is killed, where the system lets us do so before
+// its id is given free.
 func (r *runner) Wait(context.Context) error {
-	awaitExit(r.cmd.Process.Pid)
+	if awaitExit(r.cmd.Process.Pid) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.killGroup()
+		return r.reap(r.cmd.Wait())
+	}
+	err := r.cmd.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.reaped {
-		r.killGroup()
-		r.err = r.cmd.Wait()
-		r.reaped = true
-		close(r.waited)
-	}
-	return r.err
+	return r.reap(err)
+}
+
+// reap notes the end. The caller holds mu.
+func (r *runner) reap(err error) error {
+	r.reaped = true
+	close(r.waited)
+	return err
 }
 
 // Kill kills the process and its group. It does not wait.
@@ -131,4 +140,36 @@ func (r *runner) PluginToHost(network, addr string) (string, string, error) {
 // HostToPlugin leaves addresses as they are.
 func (r *runner) HostToPlugin(network, addr string) (string, string, error) {
 	return network, addr, nil
+}
+
+// forker starts processes from one thread. Linux sends a child the signal of its parent's death when the thread that
+// started it ends, not the process; a thread of the Go runtime may end at any time, this one does not.
+type forker struct {
+	work chan func()
+	wg   sync.WaitGroup
+}
+
+func newForker() *forker {
+	f := &forker{work: make(chan func())}
+	f.wg.Go(func() {
+		runtime.LockOSThread()
+		for do := range f.work {
+			do()
+		}
+		// Locked until the end: the thread goes with the goroutine, and nothing that it started is left by then.
+	})
+	return f
+}
+
+// start starts cmd.
+func (f *forker) start(cmd *exec.Cmd) error {
+	done := make(chan error, 1)
+	f.work <- func() { done <- cmd.Start() }
+	return <-done
+}
+
+// close ends the thread. All that was started must have ended.
+func (f *forker) close() {
+	close(f.work)
+	f.wg.Wait()
 }

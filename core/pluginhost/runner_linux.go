@@ -14,13 +14,13 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit waits for the end of a child and leaves it to be reaped.
-func awaitExit(pid int) {
+// awaitExit waits for the end of a child and leaves it to be reaped; false where that cannot be done.
+func awaitExit(pid int) bool {
 	for {
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
-			return
+			return err == nil
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 func processAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // awaitExit leaves the waiting to whoever reaps.
-func awaitExit(int) {}
+func awaitExit(int) bool { return false }
 
 // openedPath is the file's path: there is no way to execute an open file.
 func openedPath(f *os.File) string { return f.Name() }

@@ -195,3 +195,22 @@ func (d *decoder) End(out *sdk.Events) error {
 	e.Choice, e.Reason = d.frames, sdk.ReasonStop
 	return nil
 }
+
+// hostUntilKilled is the main of a process that is a host.
+func hostUntilKilled(behaviour, how string) int {
+	h := New(Options{Call: limit, Ping: limit, Bundled: func(name string) (string, []string, bool) {
+		return how, []string{"plugin", name}, true
+	}})
+	prog, err := h.Find(nil, behaviour)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	p, err := h.Acquire(context.Background(), prog, AcquireOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(p.status().PID)
+	select {}
+}

@@ -3,12 +3,12 @@ package pluginhost
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -175,6 +175,9 @@ func TestQuarantined(t *testing.T) {
 	if _, err := p.NewDecoder(sdk.AnswerInfo{}); err == nil {
 		t.Error("a quarantined process decodes")
 	}
+	if _, err := p.Configure(t.Context(), "acme", nil); err == nil || !strings.Contains(err.Error(), "crash loop") {
+		t.Errorf("configure: %v", err)
+	}
 }
 
 // TestHang stops the process: calls miss their limit, and it is replaced.
@@ -184,9 +187,7 @@ func TestHang(t *testing.T) {
 		p := acquire(t, newHost(t, o), "good", AcquireOptions{})
 		defer p.Release()
 		first := pid(t, p)
-		if err := syscall.Kill(first, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, first)
 		if o.Call > 0 {
 			for range missesAllowed {
 				var e Encoded
@@ -213,9 +214,7 @@ func TestCloseHung(t *testing.T) {
 		failed <- p.Encode(request("hang", ""), &e)
 	}()
 	n := pid(t, p)
-	if err := syscall.Kill(n, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, n)
 	h.Close()
 	wantFailure(t, <-failed, sdk.PluginFailed, "ended")
 	if running(n) {
@@ -287,25 +286,6 @@ func TestGrandchild(t *testing.T) {
 	h.Close()
 }
 
-// hostUntilKilled is the main of a process that is a host, for the test below.
-func hostUntilKilled(behaviour, how string) int {
-	h := New(Options{Call: limit, Ping: limit, Bundled: func(name string) (string, []string, bool) {
-		return how, []string{"plugin", name}, true
-	}})
-	prog, err := h.Find(nil, behaviour)
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	p, err := h.Acquire(context.Background(), prog, AcquireOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	fmt.Println(p.status().PID)
-	select {}
-}
-
 // TestOrphans kills the host: its plugins must not outlive it, even one that is stopped.
 func TestOrphans(t *testing.T) {
 	exe, err := os.Executable()
@@ -328,9 +308,7 @@ func TestOrphans(t *testing.T) {
 			t.Fatalf("the host said %q", line)
 		}
 		if stopped {
-			if err := syscall.Kill(n, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			stop(t, n)
 		}
 		if err := host.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -342,15 +320,35 @@ func TestOrphans(t *testing.T) {
 	f(true)
 }
 
+// stop stops a process, and returns when all its threads have noticed.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the stop", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("threads of process %d: %v, %v", pid, threads, err)
+		}
+		return !slices.ContainsFunc(threads, func(file string) bool { return state(file) != 'T' })
+	})
+}
+
+// state reads the state of a process or thread as proc_pid_stat(5) has it; 0 where it is gone.
+func state(file string) byte {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	if _, rest, ok := strings.Cut(string(b), ") "); ok {
+		return rest[0]
+	}
+	return 0
+}
+
 // dead says whether a process that is not our child has ended; it may wait for its new parent to reap it.
 func dead(pid int) bool {
-	if !running(pid) {
-		return true
-	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return true
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return strings.HasPrefix(rest, "Z")
+	s := state(fmt.Sprintf("/proc/%d/stat", pid))
+	return s == 0 || s == 'Z'
 }
