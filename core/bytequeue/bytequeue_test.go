@@ -9,7 +9,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // take gives all that is queued as one text.
 func take(t *testing.T, q *Queue) (string, error) {
