@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 var wanted = regexp.MustCompile(`^(.*?)\s*### "(.*)"$`)
@@ -150,7 +151,7 @@ func TestLoadIsBounded(t *testing.T) {
 		folder[n+".star"] = &fstest.MapFile{Data: spin}
 		src += "load('" + n + ".star', " + n + " = 'x')\n"
 	}
-	_, err = Compile("p.star", []byte(src+"\ndef route(req, models):\n    return ['a', 'b']\n"), Options{Folder: folder})
+	_, err = Compile("p.star", []byte(src+"\ndef route(req, models):\n    return ['a', 'b']\n"), Options{Folder: folder, Bounds: Bounds{Time: time.Minute}})
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != Steps {
 		t.Errorf("got %v, want steps", err)

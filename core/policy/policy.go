@@ -66,7 +66,11 @@ func Compile(name string, src []byte, o Options) (*Program, error) {
 	if dry == nil {
 		dry = DryRun
 	}
-	if err := dry(p); err != nil {
+	served := p.bounds
+	p.bounds.Time *= patience
+	err = dry(p)
+	p.bounds = served
+	if err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -103,7 +103,7 @@ def choose(req, targets):
         for i in range(60000):
             for j in range(60000):
                 pass
-`), Options{})
+`), Options{Bounds: Bounds{Time: time.Minute}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type Script struct {
 const (
 	maxFiles  = 32      // that one policy loads
 	maxGlobal = 1 << 20 // bytes of a global value when written out
+	patience  = 20      // times the time bound, where no request waits: a busy machine must not refuse a good policy
 )
 
 // dialect is plain Starlark: no while, no recursion, no sets, no reassigned globals.
@@ -43,7 +44,9 @@ func CompileScript(name string, src []byte, o Options) (*Script, error) {
 	}
 	c.run = newRun(s)
 	c.run.thread.Load = c.load
-	c.run.begin(context.Background(), s.bounds, nil)
+	loading := s.bounds
+	loading.Time *= patience
+	c.run.begin(context.Background(), loading, nil)
 	defer c.run.end()
 	globals, doc, err := c.file(name, src)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 // Suffix is how the name of a test file ends.
 const Suffix = "_test.star"
 
-// The bounds of one test. What the policy does in it has its own bounds, those of a served request.
+// The bounds of one test. What the policy does in it is bounded as a served request is, but for the time: a test must not
+// fail because the machine is busy.
 const (
 	maxSteps  = 2_000_000
 	maxTime   = time.Second
@@ -76,7 +77,7 @@ func Run(ctx context.Context, folder fs.FS, file string, o Options) (*Report, er
 		return nil, fmt.Errorf("%s: no policy %s beside it", file, report.Policy)
 	}
 	var lines *lines
-	options := policy.Options{Folder: folder}
+	options := policy.Options{Folder: folder, Bounds: policy.Bounds{Time: maxTime}}
 	if o.Cover {
 		lines = newLines()
 		options.Visit = lines.visit
