@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -385,4 +386,30 @@ def route(req, _models):
 			t.Errorf("%s is first %d times, want about %d", name, n, want)
 		}
 	}
+}
+
+// TestBusyMachine holds that a policy does not fail for time that the machine gave to others, and does for its own.
+func TestBusyMachine(t *testing.T) {
+	pause := func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
+		time.Sleep(time.Minute) // As if the thread was not run for so long.
+		return starlark.None, nil
+	}
+	src := "def route(req, _models):\n    for i in range(req.tokens):\n        pause()\n        for j in range(300):\n            pass\n    return ['a', 'b']\n"
+	p, err := Compile("p.star", []byte(src), Options{
+		Env:    starlark.StringDict{"pause": starlark.NewBuiltin("pause", pause)},
+		DryRun: func(*Program) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := p.Route(t.Context(), &Request{Tokens: 5}, BoxModels(nil), nil); err != nil {
+			t.Errorf("five pauses: %v", err)
+		}
+		_, err := p.Route(t.Context(), &Request{Tokens: 20}, BoxModels(nil), nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Time {
+			t.Errorf("twenty pauses: got %v", err)
+		}
+	})
 }
