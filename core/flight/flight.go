@@ -70,11 +70,12 @@ type Stats struct {
 
 // call is one load.
 type call[V any] struct {
-	ctx  context.Context // the load's; its cause tells why it was ended early
-	end  context.CancelCauseFunc
-	done chan struct{} // closed when val and err are set
-	val  V
-	err  error
+	over  <-chan struct{} // closed when the load's context has ended
+	cause func() error    // why it has; nil before
+	end   context.CancelCauseFunc
+	done  chan struct{} // closed when val and err are set
+	val   V
+	err   error
 }
 
 // Do gives the result of load for the key. If such a load is under way it waits for that one, for at most Join; then it
@@ -121,7 +122,7 @@ func (g *Group[K, V]) join(ctx context.Context, key K, load func(context.Context
 	if g.closed {
 		return nil, false, ErrClosed
 	}
-	if c := g.shared[key]; c != nil && c.ctx.Err() == nil {
+	if c := g.shared[key]; c != nil && c.cause() == nil {
 		g.stats.Joins++
 		return c, true, nil
 	}
@@ -149,7 +150,8 @@ func (g *Group[K, V]) start(ctx context.Context, key K, share bool, load func(co
 	c := &call[V]{done: make(chan struct{})}
 	outer, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	inner, stop := context.WithTimeoutCause(outer, orDefault(g.Limit, DefaultLimit), ErrStalled)
-	c.ctx, c.end = inner, end
+	c.over, c.end = inner.Done(), end
+	c.cause = func() error { return context.Cause(inner) }
 	if share {
 		g.shared[key] = c
 	}
@@ -160,7 +162,7 @@ func (g *Group[K, V]) start(ctx context.Context, key K, share bool, load func(co
 		defer end(nil)
 		defer close(c.done) // before the context ends: wait relies on it
 		defer g.remove(key, c)
-		c.run(load)
+		c.run(inner, load)
 	})
 	return c
 }
@@ -176,15 +178,15 @@ func (g *Group[K, V]) remove(key K, c *call[V]) {
 }
 
 // run runs the load and keeps its result. An error after the context's end is put down to what ended it.
-func (c *call[V]) run(load func(context.Context) (V, error)) {
+func (c *call[V]) run(ctx context.Context, load func(context.Context) (V, error)) {
 	c.err = &PanicError{} // stays where the load neither returns nor panics
 	defer func() {
 		if v := recover(); v != nil {
 			c.err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	val, err := load(c.ctx)
-	if cause := context.Cause(c.ctx); err != nil && cause != nil {
+	val, err := load(ctx)
+	if cause := c.cause(); err != nil && cause != nil {
 		err = cause
 	}
 	c.val, c.err = val, err
@@ -207,13 +209,13 @@ func (c *call[V]) wait(ctx context.Context, limit time.Duration) (V, error) {
 		return none, ctx.Err()
 	case <-expired:
 		return none, ErrStalled
-	case <-c.ctx.Done():
+	case <-c.over:
 	}
 	select {
 	case <-c.done: // the context of a load that has returned ends, too
 		return c.val, c.err
 	default:
-		return none, context.Cause(c.ctx)
+		return none, c.cause()
 	}
 }
 
