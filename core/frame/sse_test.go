@@ -8,19 +8,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSSE(t *testing.T) {
-	f := func(in string, want ...seen) {
-		t.Helper()
-		for n := 1; n <= max(1, len(in)); n++ {
-			got, err := run(NewSSE(0), pieces([]byte(in), n)...)
-			if err != nil {
-				t.Fatalf("%q in chunks of %d: %v", in, n, err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("%q in chunks of %d (-want +got):\n%s", in, n, diff)
-			}
+// sse holds a stream to its frames, in chunks of every size.
+func sse(t *testing.T, in string, want ...seen) {
+	t.Helper()
+	for n := 1; n <= max(1, len(in)); n++ {
+		got, err := run(NewSSE(0), pieces([]byte(in), n)...)
+		if err != nil {
+			t.Fatalf("%q in chunks of %d: %v", in, n, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q in chunks of %d (-want +got):\n%s", in, n, diff)
 		}
 	}
+}
+
+func TestSSELines(t *testing.T) {
+	f := func(in string, want ...seen) { t.Helper(); sse(t, in, want...) }
 	// The three line ends, and an LF that completes a CR only in the next chunk.
 	f("data: a\n\n", seen{Raw: "data: a\n\n", Data: "a", Lines: 1})
 	f("data: a\r\n\r\n", seen{Raw: "data: a\r\n\r\n", Data: "a", Lines: 1})
@@ -35,6 +38,30 @@ func TestSSE(t *testing.T) {
 		seen{Raw: "data: b\n\n", Data: "b", Lines: 1})
 	f("data: a\r\n\r", seen{Raw: "data: a\r\n\r", Data: "a", Lines: 1})
 
+	// The byte order mark: once, at the start, or it is part of a field's name.
+	f("\xEF\xBB\xBFdata: a\n\n", seen{Raw: "\xEF\xBB\xBFdata: a\n\n", Data: "a", Lines: 1})
+	f("\xEF\xBB\xBF\n\ndata: a\n\n", seen{Raw: "\xEF\xBB\xBF\n\ndata: a\n\n", Data: "a", Lines: 1})
+	f("\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\n", seen{Raw: "\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\n"})
+	f("\xEF\xBBdata: a\n\n", seen{Raw: "\xEF\xBBdata: a\n\n"})
+	f("data: a\n\n\xEF\xBB\xBFdata: b\n\n", seen{Raw: "data: a\n\n", Data: "a", Lines: 1},
+		seen{Raw: "\xEF\xBB\xBFdata: b\n\n"})
+
+	// Blank lines belong to the frame after them.
+	f("\n\r\n\rdata: a\n\n\n", seen{Raw: "\n\r\n\rdata: a\n\n", Data: "a", Lines: 1})
+	f("\n\n")
+	f("\xEF\xBB\xBF")
+
+	// The body ends inside an event.
+	f("data: a\n\ndata: b\n", seen{Raw: "data: a\n\n", Data: "a", Lines: 1},
+		seen{Raw: "data: b\n", Data: "b", Lines: 1, Partial: true})
+	f("data: {\"a", seen{Raw: "data: {\"a", Data: "{\"a", Lines: 1, Partial: true})
+	f("data: a\r", seen{Raw: "data: a\r", Data: "a", Lines: 1, Partial: true})
+	f("\xEF\xBB", seen{Raw: "\xEF\xBB", Partial: true})
+	f("d", seen{Raw: "d", Partial: true})
+}
+
+func TestSSEFields(t *testing.T) {
+	f := func(in string, want ...seen) { t.Helper(); sse(t, in, want...) }
 	// Spaces: one is taken off, and only in front.
 	f("data:a\n\n", seen{Raw: "data:a\n\n", Data: "a", Lines: 1})
 	f("data:  a \n\n", seen{Raw: "data:  a \n\n", Data: " a ", Lines: 1})
@@ -61,27 +88,6 @@ func TestSSE(t *testing.T) {
 	f(": hello\n\n", seen{Raw: ": hello\n\n", Comment: true})
 	f(":\n\n", seen{Raw: ":\n\n", Comment: true})
 	f(": x\ndata: a\n\n", seen{Raw: ": x\ndata: a\n\n", Data: "a", Lines: 1})
-
-	// The byte order mark: once, at the start, or it is part of a field's name.
-	f("\xEF\xBB\xBFdata: a\n\n", seen{Raw: "\xEF\xBB\xBFdata: a\n\n", Data: "a", Lines: 1})
-	f("\xEF\xBB\xBF\n\ndata: a\n\n", seen{Raw: "\xEF\xBB\xBF\n\ndata: a\n\n", Data: "a", Lines: 1})
-	f("\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\n", seen{Raw: "\xEF\xBB\xBF\xEF\xBB\xBFdata: a\n\n"})
-	f("\xEF\xBBdata: a\n\n", seen{Raw: "\xEF\xBBdata: a\n\n"})
-	f("data: a\n\n\xEF\xBB\xBFdata: b\n\n", seen{Raw: "data: a\n\n", Data: "a", Lines: 1},
-		seen{Raw: "\xEF\xBB\xBFdata: b\n\n"})
-
-	// Blank lines belong to the frame after them.
-	f("\n\r\n\rdata: a\n\n\n", seen{Raw: "\n\r\n\rdata: a\n\n", Data: "a", Lines: 1})
-	f("\n\n")
-	f("\xEF\xBB\xBF")
-
-	// The body ends inside an event.
-	f("data: a\n\ndata: b\n", seen{Raw: "data: a\n\n", Data: "a", Lines: 1},
-		seen{Raw: "data: b\n", Data: "b", Lines: 1, Partial: true})
-	f("data: {\"a", seen{Raw: "data: {\"a", Data: "{\"a", Lines: 1, Partial: true})
-	f("data: a\r", seen{Raw: "data: a\r", Data: "a", Lines: 1, Partial: true})
-	f("\xEF\xBB", seen{Raw: "\xEF\xBB", Partial: true})
-	f("d", seen{Raw: "d", Partial: true})
 }
 
 // A CR-only stream must not wait for the byte after the blank line.
