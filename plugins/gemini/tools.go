@@ -1,0 +1,95 @@
+package gemini
+
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// writeTools writes the tools and how free the model is to call them. A tool's parameters are JSON Schema as the client
+// wrote it: parametersJsonSchema takes what the older parameters, a form of OpenAPI's schemas, would refuse.
+func (e *encoding) writeTools() error {
+	var able []int
+	for i := range e.Tools {
+		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		switch t.Kind {
+		case sdk.CustomTool:
+			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
+		case sdk.ForeignTool:
+			e.plan.Lose(path, "the API has no tool of type "+t.Type)
+		default:
+			able = append(able, i)
+		}
+	}
+	if len(able) == 0 {
+		return nil
+	}
+	e.w.Name("tools").Array()
+	e.w.Object()
+	e.w.Name("functionDeclarations").Array()
+	for _, i := range able {
+		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		name, err := e.toolName(t.Name, path+".name")
+		if err != nil {
+			return err
+		}
+		e.w.Object()
+		e.w.Name("name").String(name)
+		if !t.Description.Empty() {
+			e.w.Name("description").Text(t.Description)
+		}
+		if raw := string(t.Parameters.Raw()); t.Parameters.Held() || raw != "" && raw != "{}" {
+			e.w.Name("parametersJsonSchema").Value(t.Parameters)
+		}
+		e.w.EndObject()
+	}
+	e.w.EndArray()
+	e.w.EndObject()
+	e.w.EndArray()
+	return e.choice()
+}
+
+// choice writes toolConfig (https://ai.google.dev/gemini-api/docs/function-calling, function calling modes).
+func (e *encoding) choice() error {
+	c := &e.Choice
+	mode := ""
+	switch c.Mode {
+	case sdk.ChoiceAuto:
+		mode = "AUTO"
+	case sdk.ChoiceNone:
+		mode = "NONE"
+	case sdk.ChoiceRequired, sdk.ChoiceNamed:
+		mode = "ANY"
+	case sdk.ChoiceAllowed:
+		mode = "VALIDATED" // text or one of the tools that are named
+		if c.Required {
+			mode = "ANY"
+		}
+	}
+	if string(c.Parallel.Raw()) == "false" && c.Mode != sdk.ChoiceNone {
+		e.plan.Drop("parallel_tool_calls", "the API has no such switch")
+	}
+	if mode == "" {
+		return nil
+	}
+	e.w.Name("toolConfig").Object()
+	e.w.Name("functionCallingConfig").Object()
+	e.w.Name("mode").String(mode)
+	if c.Mode == sdk.ChoiceNamed || c.Mode == sdk.ChoiceAllowed {
+		if len(c.Names) == 0 {
+			return &sdk.Invalid{Path: "tool_choice", Message: "want a tool's name"}
+		}
+		e.w.Name("allowedFunctionNames").Array()
+		for _, n := range c.Names {
+			name, err := e.toolName(n, "tool_choice.name")
+			if err != nil {
+				return err
+			}
+			e.w.String(name)
+		}
+		e.w.EndArray()
+	}
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
+}
