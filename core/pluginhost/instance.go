@@ -68,16 +68,16 @@ func (p *Process) start(ctx context.Context) (*instance, error) {
 	}
 	if err != nil {
 		in.end(p.host)
-		return nil, p.startError(err)
+		return nil, p.startError(ctx, err)
 	}
 	return in, nil
 }
 
 // startError says why a start failed, with the plugin's last words.
-func (p *Process) startError(err error) error {
+func (p *Process) startError(ctx context.Context, err error) error {
 	text, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), strings.Contains(text, "timeout while waiting"):
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), strings.Contains(text, "timeout while waiting"):
 		text = fmt.Sprintf("not ready within %v", p.host.opt.Start)
 	case strings.Contains(text, "exited before we could connect"):
 		text = "exited before it greeted"
@@ -116,7 +116,7 @@ func (in *instance) start(ctx context.Context, p *Process) error {
 		return in.runner, nil
 	}))
 	// go-plugin takes no context: it notices that the process is gone.
-	defer context.AfterFunc(p.ending, func() { in.runner.Kill(context.Background()) })()
+	defer context.AfterFunc(ctx, func() { in.runner.Kill(context.Background()) })()
 	proto, err := in.client.Client()
 	if err != nil {
 		return err

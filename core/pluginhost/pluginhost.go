@@ -120,9 +120,10 @@ func (h *Host) hold(prog Program, k key) (*Process, error) {
 	}
 	p := h.processes[k]
 	if p == nil {
-		p = newProcess(h, k, prog)
+		var ending, gone context.Context
+		p, ending, gone = newProcess(h, k, prog)
 		h.processes[k] = p
-		h.wg.Go(p.supervise)
+		h.wg.Go(func() { p.supervise(ending, gone) })
 	}
 	p.refs++
 	return p, nil

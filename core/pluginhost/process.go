@@ -24,10 +24,8 @@ type Process struct {
 
 	first    chan struct{} // closed when the first start has an outcome
 	firstErr error
-	ending   context.Context // done when nobody holds it any more
-	end      context.CancelFunc
-	gone     context.Context // done when its calls are not to be waited for
-	abandon  context.CancelFunc
+	end      context.CancelFunc // nobody holds it any more
+	abandon  context.CancelFunc // nor are its calls to be waited for
 
 	mu        sync.Mutex // guards what follows
 	now       *instance  // nil while there is none
@@ -38,6 +36,7 @@ type Process struct {
 	instances map[string]configuration // by the provider's id
 	restarts  int
 	since     time.Time
+	draining  bool
 	calls     int           // and answers that are being decoded
 	idle      chan struct{} // closed when calls has come to 0 after the end has begun
 }
@@ -48,14 +47,15 @@ type configuration struct {
 	reply  sdk.Configured
 }
 
-func newProcess(h *Host, k key, prog Program) *Process {
-	p := &Process{host: h, key: k, prog: prog, first: make(chan struct{}), change: make(chan struct{}),
+// newProcess makes a process that supervise is to be started for, with the contexts that end and abandon cancel.
+func newProcess(h *Host, k key, prog Program) (p *Process, ending, gone context.Context) {
+	p = &Process{host: h, key: k, prog: prog, first: make(chan struct{}), change: make(chan struct{}),
 		state: StateStarting, instances: make(map[string]configuration), idle: make(chan struct{})}
 	p.log = h.opt.Log.With("plugin", prog.Name)
 	p.lines = &lines{emit: p.logLine}
-	p.ending, p.end = context.WithCancel(context.Background())
-	p.gone, p.abandon = context.WithCancel(context.Background())
-	return p
+	ending, p.end = context.WithCancel(context.Background())
+	gone, p.abandon = context.WithCancel(context.Background())
+	return p, ending, gone
 }
 
 // Manifest is what the plugin says of itself. It is not to be changed.
@@ -66,11 +66,11 @@ func (p *Process) Manifest() *sdk.Manifest {
 }
 
 // supervise starts the process and starts it again until nobody holds it.
-func (p *Process) supervise() {
+func (p *Process) supervise(ending, gone context.Context) {
 	var died deaths
 	started := false
-	for p.ending.Err() == nil {
-		in, err := p.launch()
+	for ending.Err() == nil {
+		in, err := p.launch(ending)
 		if !started {
 			started = err == nil
 			p.firstErr = err
@@ -78,13 +78,13 @@ func (p *Process) supervise() {
 		}
 		if err == nil {
 			p.log.Info("plugin started", "pid", in.runner.pid(), "version", p.Manifest().Version)
-			err = p.watch(in)
+			err = p.watch(in, ending, gone)
 			p.retire(in)
 		}
-		if !started || p.ending.Err() != nil {
+		if !started || ending.Err() != nil {
 			break
 		}
-		p.rest(err, &died)
+		p.rest(ending, err, &died)
 	}
 	p.host.mu.Lock()
 	p.host.drop(p)
@@ -95,7 +95,7 @@ func (p *Process) supervise() {
 }
 
 // rest waits for the time of the next start.
-func (p *Process) rest(err error, died *deaths) {
+func (p *Process) rest(ending context.Context, err error, died *deaths) {
 	wait, loop := died.add(time.Now())
 	state := StateRestarting
 	if loop != "" {
@@ -106,13 +106,13 @@ func (p *Process) rest(err error, died *deaths) {
 	p.set(state, err.Error())
 	select {
 	case <-time.After(wait):
-	case <-p.ending.Done():
+	case <-ending.Done():
 	}
 }
 
 // launch starts a process, and configures the instances that the last one had.
-func (p *Process) launch() (*instance, error) {
-	ctx, cancel := context.WithTimeout(p.ending, p.host.opt.Start)
+func (p *Process) launch(ctx context.Context) (*instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.host.opt.Start)
 	defer cancel()
 	in, err := p.start(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *Process) launch() (*instance, error) {
 
 // watch returns when the process has died or hangs, with the reason, or when nobody wants it any more and its calls are
 // done.
-func (p *Process) watch(in *instance) error {
+func (p *Process) watch(in *instance, ending, gone context.Context) error {
 	tick := time.NewTicker(p.host.opt.Ping)
 	defer tick.Stop()
 	for {
@@ -153,18 +153,19 @@ func (p *Process) watch(in *instance) error {
 			if err := in.alive(p.host.opt.Ping); err != nil {
 				return err
 			}
-		case <-p.ending.Done():
-			p.drain()
+		case <-ending.Done():
+			p.drain(gone)
 			return nil
 		}
 	}
 }
 
 // drain waits for the calls that are running.
-func (p *Process) drain() {
-	p.set(StateEnding, "")
+func (p *Process) drain(gone context.Context) {
 	p.mu.Lock()
-	calls, idle := p.calls, p.idle
+	p.draining = true
+	calls := p.calls
+	p.announce(StateEnding)
 	p.mu.Unlock()
 	if calls == 0 {
 		return
@@ -172,10 +173,10 @@ func (p *Process) drain() {
 	limit := time.NewTimer(p.host.opt.Drain)
 	defer limit.Stop()
 	select {
-	case <-idle:
+	case <-p.idle:
 	case <-limit.C:
 		p.log.Warn("plugin ended with calls running", "waited", p.host.opt.Drain)
-	case <-p.gone.Done():
+	case <-gone.Done():
 	}
 }
 
@@ -184,7 +185,7 @@ func (p *Process) retire(in *instance) {
 	p.mu.Lock()
 	p.now = nil
 	state := StateRestarting
-	if p.ending.Err() != nil {
+	if p.draining {
 		state = StateEnding
 	}
 	p.announce(state)
@@ -218,9 +219,9 @@ func (p *Process) begin() {
 func (p *Process) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls--; p.calls == 0 && p.ending.Err() != nil {
+	if p.calls--; p.calls == 0 && p.draining {
 		select {
-		case <-p.idle:
+		case <-p.idle: // by an earlier call
 		default:
 			close(p.idle)
 		}

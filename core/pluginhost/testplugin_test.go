@@ -39,10 +39,10 @@ func behave(how string) int {
 		fmt.Fprintln(os.Stderr, "no licence found")
 		return 7
 	case "silent":
-		time.Sleep(time.Hour)
+		untilLeft()
 	case "garbage":
 		fmt.Println("Hello, I am a program.")
-		time.Sleep(time.Hour)
+		untilLeft()
 	case "flood":
 		for {
 			fmt.Println(strings.Repeat("x", 1000))
@@ -67,6 +67,9 @@ func behave(how string) int {
 	}
 	return 0
 }
+
+// untilLeft waits for the gateway to close the data plane.
+func untilLeft() { _, _ = syscall.Read(3, make([]byte, 1)) }
 
 func serve(how string) int {
 	plane, err := syscall.Dup(3) // for writing what a sound plugin does not
