@@ -252,7 +252,7 @@ func (s *scale) put(v starlark.Value, depth int) {
 	case *starlark.Function:
 		s.function(v, depth)
 	default:
-		s.left -= 64
+		s.left -= 16 + len(v.String()) // All others have a short one, or one that is there already.
 	}
 }
 

@@ -311,7 +311,7 @@ func madeUpTargets() []Candidate {
 		{Model: "large", Provider: "gift", Deployment: "large/gift", Context: 8_000, MaxOutput: 1_000, Health: "probing", Credential: "refused"},
 		{
 			Model: "large", Provider: "new", Deployment: "large/new", Context: Unlimited, MaxOutput: Unlimited, Weight: 1, Health: "up", Credential: "ok",
-			Price: Price{math.Inf(1), math.Inf(1), math.Inf(1), math.Inf(1)},
+			Price: Price{math.Inf(1), math.Inf(1), 0.1, math.Inf(1)},
 		},
 	}
 	var out []Candidate

@@ -21,7 +21,7 @@ var methods = map[string]bool{
 
 // results are the classes of what built-in functions give. Their names cannot be bound, so the name says it all.
 var results = map[string]class{
-	"float": real, "rendezvous": real, "all": number, "any": number, "bool": number, "int": number, "len": number, "abs": scalar, "str": scalar, "type": scalar,
+	"float": floating, "rendezvous": floating, "all": number, "any": number, "bool": number, "int": number, "len": number, "abs": scalar, "str": scalar, "type": scalar,
 }
 
 // expr rewrites an expression and says what class its value is of.
@@ -235,7 +235,7 @@ func (r *rewriter) binary(e *syntax.BinaryExpr, x, y class) (syntax.Expr, class)
 	case syntax.AND, syntax.OR:
 		return e, both
 	case syntax.SLASH:
-		return e, real
+		return e, floating
 	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
 		if either >= scalar {
 			return e, number
@@ -255,8 +255,8 @@ func (r *rewriter) binary(e *syntax.BinaryExpr, x, y class) (syntax.Expr, class)
 			return e, max(both, scalar)
 		}
 		return guard, unknown // A text on the left is filled in, whatever is on the right.
-	case either == real && e.Op != syntax.PIPE && e.Op != syntax.LTLT:
-		return e, real // What is not a number on the other side fails.
+	case either == floating && e.Op != syntax.PIPE && e.Op != syntax.LTLT:
+		return e, floating // What is not a number on the other side fails.
 	case either == number && (e.Op == syntax.PLUS || e.Op == syntax.MINUS):
 		return e, max(both, scalar) // One bit longer at most.
 	case both == number && e.Op == syntax.STAR:

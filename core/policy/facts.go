@@ -225,7 +225,7 @@ var attributes = func() map[string]class {
 func classify[T any](all map[string]class, t *table[T]) {
 	var zero T
 	for _, f := range t.fields {
-		c := real // A fact within a fact counts as one: arithmetic with it can only fail.
+		c := floating // A fact within a fact counts as one: arithmetic with it can only fail.
 		switch f.at(&zero).(type) {
 		case *int, *uint64, *bool:
 			c = number

@@ -17,6 +17,7 @@ var operators = map[string]builtin{
 		return add(th, a[0], a[1])
 	},
 	"*extend": extendInPlace,
+	"*unite":  uniteInPlace,
 	"*sub":    arithmetic(syntax.MINUS),
 	"*shl":    arithmetic(syntax.LTLT),
 	"*mul":    multiply,
@@ -88,6 +89,19 @@ func extendInPlace(th *starlark.Thread, _ *starlark.Builtin, a starlark.Tuple, _
 		return add(th, a[0], a[1])
 	}
 	if _, err := callMethod(th, x, "extend", a[1:], nil); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// uniteInPlace is x |= y, which adds to a dict and is x | y for all else.
+func uniteInPlace(th *starlark.Thread, b *starlark.Builtin, a starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
+	x, xok := a[0].(*starlark.Dict)
+	_, yok := a[1].(*starlark.Dict)
+	if !xok || !yok {
+		return union(th, b, a, nil)
+	}
+	if _, err := callMethod(th, x, "update", a[1:], nil); err != nil {
 		return nil, err
 	}
 	return x, nil

@@ -15,10 +15,10 @@ import (
 type class uint8
 
 const (
-	unknown class = iota
-	scalar        // a number, text, truth or None, where the expression has a value at all
-	number        // the same, and no text, and an integer only of bounded size
-	real          // a float, or a failure
+	unknown  class = iota
+	scalar         // a number, text, truth or None, where the expression has a value at all
+	number         // the same, and no text, and an integer only of bounded size
+	floating       // a float, or a failure
 )
 
 const (
@@ -182,7 +182,7 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 		s.RHS, _ = r.expr(s.RHS)
 		return
 	}
-	// x op= y becomes x = x op y, in place where x is a list; so x is evaluated twice and must be simple.
+	// x op= y becomes x = x op y, in place where x is a list or a dict; so x is evaluated twice and must be simple.
 	again := simple(s.LHS)
 	if again == nil {
 		fault(s.OpPos, "%s: want a name or a plain index on the left", s.Op)
@@ -191,9 +191,12 @@ func (r *rewriter) assign(s *syntax.AssignStmt) {
 	op := s.Op - syntax.PLUS_EQ + syntax.PLUS
 	x, xc := r.expr(again)
 	y, yc := r.expr(s.RHS)
-	if op == syntax.PLUS && yc < number {
+	switch {
+	case op == syntax.PLUS && yc < number:
 		s.RHS = hidden(s.OpPos, "*extend", x, y)
-	} else {
+	case op == syntax.PIPE:
+		s.RHS = hidden(s.OpPos, "*unite", x, y)
+	default:
 		s.RHS, _ = r.binary(&syntax.BinaryExpr{X: x, OpPos: s.OpPos, Op: op, Y: y}, xc, yc)
 	}
 	s.Op = syntax.EQ
@@ -308,7 +311,7 @@ func checkLiteral(e *syntax.Literal) class {
 		}
 		return scalar
 	case float64:
-		return real
+		return floating
 	}
 	return number
 }
