@@ -139,7 +139,7 @@ func serveConn(p Provider, mayBlock bool, nc net.Conn) error {
 		send = conn.Send
 	}
 	pl := newPlane(p, mayBlock, send)
-	err := conn.Receive(pl.handle)
+	err := conn.Serve(pl.handle)
 	pl.running.Wait()
 	return err
 }

@@ -71,8 +71,8 @@ func (c *Conn) Send(f *Frame) error {
 	return c.err
 }
 
-// Queue takes a frame for the next Flush. The body is the caller's again when it returns. It is for the goroutine that
-// reads the plane, which answers many frames and then flushes once.
+// Queue takes a frame for the next Flush. The body is the caller's again when it returns. It is for the handle of
+// Serve, which answers many frames before they are flushed together.
 func (c *Conn) Queue(f *Frame) error {
 	if len(f.Body) > copyBytes {
 		return c.Send(f)

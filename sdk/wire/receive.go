@@ -5,11 +5,22 @@ import (
 	"io"
 )
 
-// Receive reads the plane until it ends, and gives each frame to handle; after the last whole frame that one read
-// brought it flushes. It returns nil when the other side has closed the plane between two frames; otherwise the reason
-// of a Fail or Close on this side, the error of handle, or what is wrong with the bytes. The plane is closed then.
+// Receive reads the plane until it ends, and gives each frame to handle, which must not write to the plane: two sides that
+// write and do not read would wait for each other. It returns nil when the other side has closed the plane between two
+// frames; otherwise the reason of a Fail or Close on this side, the error of handle, or what is wrong with the bytes. The
+// plane is closed then.
 func (c *Conn) Receive(handle func(*Frame) error) error {
-	err := c.receive(handle)
+	return c.ended(c.receive(handle, func() error { return nil }))
+}
+
+// Serve is Receive for the side that answers: handle queues answers, which are flushed after the last whole frame that
+// one read brought. It may write because the side that asks always reads.
+func (c *Conn) Serve(handle func(*Frame) error) error {
+	return c.ended(c.receive(handle, c.Flush))
+}
+
+// ended closes the plane for the error that reading it has ended with.
+func (c *Conn) ended(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -23,7 +34,8 @@ func (c *Conn) Receive(handle func(*Frame) error) error {
 	return c.err
 }
 
-func (c *Conn) receive(handle func(*Frame) error) error {
+// receive reads until something goes wrong, the end included.
+func (c *Conn) receive(handle func(*Frame) error, drained func() error) error {
 	buf := make([]byte, chunkBytes)
 	have := 0
 	for {
@@ -33,7 +45,7 @@ func (c *Conn) receive(handle func(*Frame) error) error {
 		if bad != nil {
 			return bad
 		}
-		if bad := c.Flush(); bad != nil {
+		if bad := drained(); bad != nil {
 			return bad
 		}
 		if err != nil {
