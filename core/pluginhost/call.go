@@ -188,9 +188,7 @@ func (p *Process) Configure(ctx context.Context, id string, config []byte) (sdk.
 	if err != nil {
 		return sdk.Configured{}, fmt.Errorf("plugin %q: provider %q: %v", p.prog.Name, id, err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.instances[id] = configuration{append([]byte(nil), config...), reply}
+	p.remember(id, config, reply)
 	return reply, nil
 }
 

@@ -304,6 +304,9 @@ func TestControl(t *testing.T) {
 	if c, err := p.Configure(t.Context(), "acme", []byte("{}")); err != nil || c.BaseURL != "http://acme.test" {
 		t.Errorf("configure: %+v, %v", c, err)
 	}
+	if c := p.Configured("acme"); c.BaseURL != "http://acme.test" {
+		t.Errorf("configured: %+v", c)
+	}
 	if _, err := p.Configure(t.Context(), "bad", []byte("{}")); err == nil || !strings.Contains(err.Error(), `provider "bad": region: want one`) {
 		t.Errorf("configure: %v", err)
 	}
@@ -406,5 +409,20 @@ func TestAcquireCanceled(t *testing.T) {
 	defer cancel()
 	if _, err := h.Acquire(ctx, prog, AcquireOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v: want the context's", err)
+	}
+}
+
+func TestRemember(t *testing.T) {
+	p := Process{instances: make(map[string]configuration)}
+	for i := range 2 * instancesKept {
+		p.remember(fmt.Sprint(i), nil, sdk.Configured{})
+	}
+	p.remember(fmt.Sprint(instancesKept), []byte("again"), sdk.Configured{BaseURL: "http://again"})
+	ids := inOrder(p.instances)
+	if n := len(ids); n != instancesKept || ids[0] != fmt.Sprint(instancesKept+1) || ids[n-1] != fmt.Sprint(instancesKept) {
+		t.Errorf("%d instances, from %s to %s", n, ids[0], ids[n-1])
+	}
+	if got := p.Configured(fmt.Sprint(instancesKept)).BaseURL; got != "http://again" {
+		t.Errorf("configured: %q", got)
 	}
 }

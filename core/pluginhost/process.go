@@ -33,7 +33,8 @@ type Process struct {
 	state     string
 	lastErr   string
 	manifest  *sdk.Manifest
-	instances map[string]configuration // by the provider's id
+	instances map[string]configuration // by the instance's id
+	told      int                      // counts configurations
 	restarts  int
 	since     time.Time
 	draining  bool
@@ -41,16 +42,37 @@ type Process struct {
 	idle      chan struct{} // closed when calls has come to 0 after the end has begun
 }
 
-// configuration is what a provider was configured with, to be told to the next process as well.
+// configuration is what an instance was configured with, to be told to the next process as well, and what that or this
+// one has answered.
 type configuration struct {
 	config []byte
 	reply  sdk.Configured
+	at     int // its place in the order of configuring
+}
+
+// instancesKept bounds what a restart repeats. Each reload may bring new instances; those of long ago serve nobody.
+const instancesKept = 256
+
+// remember keeps the configuration of an instance.
+func (p *Process) remember(id string, config []byte, reply sdk.Configured) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told++
+	p.instances[id] = configuration{slices.Clone(config), reply, p.told}
+	if len(p.instances) > instancesKept {
+		delete(p.instances, inOrder(p.instances)[0])
+	}
+}
+
+// inOrder gives the ids of instances in the order of their configuring.
+func inOrder(m map[string]configuration) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int { return m[a].at - m[b].at })
 }
 
 // newProcess makes a process that supervise is to be started for, with the contexts that end and abandon cancel.
 func newProcess(h *Host, k key, prog Program) (p *Process, ending, gone context.Context) {
 	p = &Process{host: h, key: k, prog: prog, first: make(chan struct{}), change: make(chan struct{}),
-		state: StateStarting, instances: make(map[string]configuration), idle: make(chan struct{})}
+		state: StateStarting, idle: make(chan struct{}), instances: make(map[string]configuration)}
 	p.log = h.opt.Log.With("plugin", prog.Name)
 	p.lines = &lines{emit: p.logLine}
 	ending, p.end = context.WithCancel(context.Background())
@@ -121,13 +143,13 @@ func (p *Process) launch(ctx context.Context) (*instance, error) {
 	p.mu.Lock()
 	known := maps.Clone(p.instances)
 	p.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(known)) {
+	for _, id := range inOrder(known) {
 		reply, err := in.configure(ctx, id, known[id].config)
 		if err != nil {
 			in.end(p.host)
 			return nil, fmt.Errorf("plugin %q: provider %q: %w", p.prog.Name, id, err)
 		}
-		known[id] = configuration{known[id].config, reply}
+		known[id] = configuration{known[id].config, reply, known[id].at}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
