@@ -79,6 +79,7 @@ var hostile = []struct {
 	{"integer shifted", Memory, "x = 3\n for i in range(60000):\n  x = x << 500"},
 	{"integer from a float", Memory, "int(1e308)"},
 	{"integer from text", Raised, "int('1' * 60000)"},
+	{"integer from named text", Raised, "int(x = '1' * 60000)"},
 	{"colliding keys", Steps, "d = {}\n for i in range(65536):\n  d[i * 4294967296] = i"},
 	{"pops from the front", Memory, "x = [0] * 60000\n for i in range(60000):\n  x.pop(0)"},
 	{"inserts at the front", Memory, "x = [0] * 30000\n for i in range(60000):\n  x.insert(0, i)"},

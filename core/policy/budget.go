@@ -61,9 +61,9 @@ const (
 type run struct {
 	thread    starlark.Thread
 	script    *Script
-	ctx       context.Context
-	looked    time.Time     // when the budget was last looked at
-	spent     time.Duration // of the time bound
+	ended     interface{ Err() error } // the call's context, as far as it is looked at
+	looked    time.Time                // when the budget was last looked at
+	spent     time.Duration            // of the time bound
 	bounds    Bounds
 	charged   uint64   // of thread.Steps, those that charges added
 	stopped   *refusal // why the call was stopped
@@ -96,7 +96,7 @@ func running(th *starlark.Thread) *run {
 
 // begin readies the run for a call.
 func (r *run) begin(ctx context.Context, b Bounds, trace *Trace) {
-	r.ctx, r.bounds, r.trace = ctx, b, trace
+	r.ended, r.bounds, r.trace = ctx, b, trace
 	r.charged, r.stopped, r.stopCause = 0, nil, nil
 	r.looked, r.spent = time.Now(), 0
 	r.thread.Steps = 0
@@ -113,7 +113,7 @@ func (r *run) end() {
 	clear(r.seats)
 	r.request.facts, r.args = nil, [2]starlark.Value{}
 	clear(r.request.asked)
-	r.ctx, r.trace, r.choice, r.plan, r.stopCause = nil, nil, nil, nil, nil
+	r.ended, r.trace, r.choice, r.plan, r.stopCause = nil, nil, nil, nil, nil
 }
 
 // next is the value of the step counter at which the budget is looked at again.
@@ -135,8 +135,8 @@ func (r *run) checkpoint(th *starlark.Thread) {
 		r.stop(Memory, fmt.Sprintf("more than %d KiB of values", r.bounds.Memory>>10), nil)
 	case r.spent >= r.bounds.Time:
 		r.stop(Time, fmt.Sprintf("more than %s", r.bounds.Time), nil)
-	case r.ctx.Err() != nil:
-		r.stop(Time, "the request ended", context.Cause(r.ctx))
+	case r.ended.Err() != nil:
+		r.stop(Time, "the request ended", r.ended.Err())
 	default:
 		th.SetMaxExecutionSteps(r.next())
 	}

@@ -121,12 +121,15 @@ func newDict(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwar
 
 // toInt refuses long texts, whose conversion takes time with the square of their length.
 func toInt(th *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	if len(args) > 0 {
-		if s, ok := args[0].(starlark.String); ok && len(s) > maxBits {
+	for _, kv := range kwargs {
+		args = append(args, kv[1]) // To look at; the language's own int sorts them out.
+	}
+	for _, a := range args {
+		if s, ok := a.(starlark.String); ok && len(s) > maxBits {
 			return nil, refuse(Raised, "int: text of %d bytes is no number of at most %d bits", len(s), maxBits)
 		}
 	}
-	return narrow(universe("int", th, args, kwargs))
+	return narrow(universe("int", th, args[:len(args)-len(kwargs)], kwargs))
 }
 
 func toText(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {

@@ -325,12 +325,11 @@ func TestContextEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("the client left")
-	cancel(gone)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	_, err = p.Route(ctx, &Request{Tokens: 60000}, BoxModels(nil), nil)
 	var e *Error
-	if !errors.As(err, &e) || e.Kind != Time || !errors.Is(err, gone) {
+	if !errors.As(err, &e) || e.Kind != Time || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := p.Route(ctx, &Request{Tokens: 1}, BoxModels(nil), nil); err != nil {
@@ -391,7 +390,7 @@ def route(req, _models):
 // TestBusyMachine holds that a policy does not fail for time that the machine gave to others, and does for its own.
 func TestBusyMachine(t *testing.T) {
 	pause := func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error) {
-		time.Sleep(time.Minute) // As if the thread was not run for so long.
+		<-time.After(time.Minute) // As if the thread was not run for so long.
 		return starlark.None, nil
 	}
 	src := "def route(req, _models):\n    for i in range(req.tokens):\n        pause()\n        for j in range(300):\n            pass\n    return ['a', 'b']\n"

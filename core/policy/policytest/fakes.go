@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -128,13 +129,20 @@ func (f *fake[T]) want() string {
 	return "what fake_target gives"
 }
 
+// in makes a built-in of a call of the policy, which ends with the tests' context.
+func in(ctx context.Context, call func(context.Context, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)) builtin {
+	return func(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		return call(ctx, b, args, kwargs)
+	}
+}
+
 // route calls the policy's route and gives the list of names that it returned.
-func (t *bench) route(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (t *bench) route(ctx context.Context, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	req, models, err := facts[policy.Model](b, args, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	names, err := t.policy.Route(t.ctx, req, policy.BoxModels(models), t.trace)
+	names, err := t.policy.Route(ctx, req, policy.BoxModels(models), t.trace)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +168,7 @@ func candidates(targets []target) []policy.Candidate {
 
 // choose calls the policy's choose and gives a dict: order, the deployments to use, best first; score, by deployment;
 // and skipped, the reasons by deployment.
-func (t *bench) choose(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (t *bench) choose(ctx context.Context, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	req, targets, err := facts[target](b, args, kwargs)
 	if err != nil {
 		return nil, err
@@ -169,7 +177,7 @@ func (t *bench) choose(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tu
 		return nil, fmt.Errorf("choose: the policy has none")
 	}
 	var c policy.Choice
-	if err := t.policy.Choose(t.ctx, req, candidates(targets), &c, t.trace); err != nil {
+	if err := t.policy.Choose(ctx, req, candidates(targets), &c, t.trace); err != nil {
 		return nil, err
 	}
 	var order []string
@@ -196,7 +204,7 @@ func put(d *starlark.Dict, name string, v starlark.Value) {
 }
 
 // plan calls the policy's plan and gives a dict by deployment: a dict of what was said of its attempts, in seconds.
-func (t *bench) plan(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+func (t *bench) plan(ctx context.Context, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	req, targets, err := facts[target](b, args, kwargs)
 	if err != nil {
 		return nil, err
@@ -205,7 +213,7 @@ func (t *bench) plan(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tupl
 		return nil, fmt.Errorf("plan: the policy has none")
 	}
 	var p policy.Plan
-	if err := t.policy.Plan(t.ctx, req, candidates(targets), &p, t.trace); err != nil {
+	if err := t.policy.Plan(ctx, req, candidates(targets), &p, t.trace); err != nil {
 		return nil, err
 	}
 	out := new(starlark.Dict)

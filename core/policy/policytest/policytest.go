@@ -90,7 +90,7 @@ func Run(ctx context.Context, folder fs.FS, file string, o Options) (*Report, er
 		lines.forget() // What the dry run reached is not tested.
 	}
 	b := &bench{policy: p}
-	tests, err := b.compile(folder, file)
+	tests, err := b.compile(ctx, folder, file)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +108,10 @@ func Run(ctx context.Context, folder fs.FS, file string, o Options) (*Report, er
 // bench is where one test runs: the policy under test, and what the test used of it so far.
 type bench struct {
 	policy *policy.Program
-	ctx    context.Context // of the test that runs
-	trace  *policy.Trace   // of the policy in it
+	trace  *policy.Trace // of the policy in the test that runs
 }
 
-func (b *bench) compile(folder fs.FS, file string) (*policy.Script, error) {
+func (b *bench) compile(ctx context.Context, folder fs.FS, file string) (*policy.Script, error) {
 	src, err := fs.ReadFile(folder, file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: no such file", file)
@@ -120,7 +119,7 @@ func (b *bench) compile(folder fs.FS, file string) (*policy.Script, error) {
 	env := starlark.StringDict{"assert": asserts}
 	for name, fn := range map[string]builtin{
 		"fake_request": fakeRequest, "fake_model": fakeModel, "fake_target": fakeTarget,
-		"route": b.route, "choose": b.choose, "plan": b.plan,
+		"route": in(ctx, b.route), "choose": in(ctx, b.choose), "plan": in(ctx, b.plan),
 	} {
 		env[name] = starlark.NewBuiltin(name, fn)
 	}
@@ -129,7 +128,7 @@ func (b *bench) compile(folder fs.FS, file string) (*policy.Script, error) {
 }
 
 func (b *bench) run(ctx context.Context, s *policy.Script, fn string) Test {
-	b.ctx, b.trace = ctx, &policy.Trace{KeepPrints: true}
+	b.trace = &policy.Trace{KeepPrints: true}
 	own := &policy.Trace{KeepPrints: true}
 	t := Test{Name: fn}
 	err := s.Call(ctx, fn, own)
