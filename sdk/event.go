@@ -50,14 +50,16 @@ const (
 	Done // the provider's own end mark has been seen: the answer is complete
 )
 
-// Content says whether an event commits the answer: text, reasoning, a refusal or a tool call that the client would see.
-// Life-cycle events, pings and empty deltas are not content.
+// Content says whether an event commits the answer: text, reasoning, a refusal or a tool call that the client would see,
+// or an end that says something itself. Life-cycle events, pings and empty deltas are not content.
 func (e *Event) Content() bool {
 	switch e.Kind {
 	case TextDelta, ThinkingDelta, RefusalDelta, ToolInput:
 		return !e.Text.Empty()
 	case ToolBegin, Redacted, Foreign:
 		return true
+	case Finish:
+		return e.Reason.Content()
 	}
 	return false
 }
@@ -78,6 +80,16 @@ const (
 	ReasonPause           // to be continued by the client
 	ReasonFault           // the model failed: a malformed call, …
 )
+
+// Content says whether an end is content even where nothing came before it: a limit, a filter, a refusal, a tool, a pause.
+// The client must learn of it, and another attempt would fare no better.
+func (r Reason) Content() bool {
+	switch r {
+	case ReasonUnset, ReasonStop, ReasonFault:
+		return false
+	}
+	return true
+}
 
 // Events collects what a decoder has to say. The gateway reads it after each call.
 type Events struct{ List []Event }

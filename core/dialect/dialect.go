@@ -36,6 +36,12 @@ type Dialect interface {
 	KeepAlive() []byte
 }
 
+// Repairer is implemented by a dialect whose clients are known to send, within one conversation, what no provider of the
+// dialect takes: Repairs appends the edits that leave it out of a passed request.
+type Repairer interface {
+	Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit
+}
+
 // Need is a set of capabilities that a request calls for (DECISIONS 24).
 type Need uint16
 
@@ -91,6 +97,7 @@ type Facts struct {
 	TextBytes int // bytes of text that the model reads, for token estimates
 	Effort    string
 	User      string
+	State     string // what the request continues that only one account has: an earlier answer, a conversation
 }
 
 // ObserverOptions say what answer is observed.
@@ -127,6 +134,7 @@ type EncoderOptions struct {
 	RequestID string
 	Model     string // as the client asked for it
 	Created   time.Time
+	Framing   string // of a stream in a dialect that has two: "array", one JSON array; otherwise "" or "sse"
 }
 
 // Encoder writes one answer in the client's dialect.
@@ -143,4 +151,10 @@ type Bounded interface {
 	// Failure says why the answer cannot be written to its end; nil while it can. End then writes it as the error that
 	// ends a stream.
 	Failure() *sdk.Failure
+}
+
+// Failer is implemented by an encoder or an observer whose stream cannot end in failure without regard to what it has
+// said before, such as one that numbers its events: it takes the place of the dialect's own AppendStreamError.
+type Failer interface {
+	AppendFailure(dst []byte, f *sdk.Failure, requestID string) []byte
 }

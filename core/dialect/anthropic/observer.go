@@ -120,7 +120,7 @@ func (o *observer) stop(obj int) (says bool) {
 		return false
 	}
 	o.reason = reasonOf(string(o.doc.Inner(s)))
-	return o.reason != sdk.ReasonStop
+	return o.reason.Content()
 }
 
 // reasonOf reads a stop_reason. A word that nobody knows yet is an end all the same.

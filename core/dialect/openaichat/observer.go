@@ -166,9 +166,7 @@ func (o *observer) chunk(content string) (seen dialect.Seen) {
 		if m, ok := member(d, c, content); ok && says(d, m) {
 			seen.Content = true
 		}
-		if r := o.end(c); r != sdk.ReasonUnset && r != sdk.ReasonStop {
-			seen.Content = true // a limit, a filter: the client must learn of it, and another attempt would fare no better
-		}
+		seen.Content = o.end(c).Content() || seen.Content
 	}
 	o.committed = o.committed || seen.Content
 	return seen
