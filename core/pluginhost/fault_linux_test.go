@@ -54,8 +54,15 @@ func TestStartFails(t *testing.T) {
 
 // TestCrash kills the process under its callers: those in flight get through on the next process.
 func TestCrash(t *testing.T) {
-	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
-	defer p.Release()
+	for _, name := range []string{"good", "streamed"} {
+		p := acquire(t, newHost(t, Options{}), name, AcquireOptions{})
+		crash(t, p)
+		p.Release()
+	}
+}
+
+func crash(t *testing.T, p *Process) {
+	t.Helper()
 	if _, err := p.Configure(t.Context(), "acme", []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +189,9 @@ func TestQuarantined(t *testing.T) {
 
 // TestHang stops the process: calls miss their limit, and it is replaced.
 func TestHang(t *testing.T) {
-	f := func(o Options) {
+	f := func(name string, o Options) {
 		t.Helper()
-		p := acquire(t, newHost(t, o), "good", AcquireOptions{})
+		p := acquire(t, newHost(t, o), name, AcquireOptions{})
 		defer p.Release()
 		first := pid(t, p)
 		stop(t, first)
@@ -200,8 +207,9 @@ func TestHang(t *testing.T) {
 		}
 		until(t, "the end of the first", func() bool { return !running(first) })
 	}
-	f(Options{Ping: 200 * time.Millisecond})
-	f(Options{Call: 200 * time.Millisecond, Ping: limit})
+	f("good", Options{Ping: 200 * time.Millisecond})
+	f("streamed", Options{Ping: 200 * time.Millisecond})
+	f("good", Options{Call: 200 * time.Millisecond, Ping: limit})
 }
 
 // TestCloseHung closes the host over a stopped process and a call that never returns.

@@ -64,7 +64,7 @@ func (p *Process) start(ctx context.Context) (*instance, error) {
 	in := &instance{slots: make(chan struct{}, ownSlots)}
 	err := in.start(ctx, p)
 	if err == nil {
-		in.manifest, err = in.describe(ctx, p.prog.Name)
+		in.manifest, err = in.describe(ctx, p)
 	}
 	if err != nil {
 		in.end(p.host)
@@ -191,17 +191,20 @@ func cloexecPair() (fds [2]int, err error) {
 	return fds, err
 }
 
-// describe asks for the manifest and checks it.
-func (in *instance) describe(ctx context.Context, name string) (*sdk.Manifest, error) {
+// describe asks for the manifest and checks it. A plugin that takes no descriptor gets its data plane over gRPC.
+func (in *instance) describe(ctx context.Context, p *Process) (*sdk.Manifest, error) {
 	reply, err := in.control.Manifest(ctx, &wirepb.ManifestRequest{})
 	if err != nil {
-		return nil, err
+		return nil, controlError(err)
 	}
 	in.readsErrors = reply.GetReadsErrors()
 	if reply.GetStream() {
-		return nil, errors.New("wants the gRPC form of the data plane: this gateway passes a descriptor")
+		in.plane.Close()
+		if in.plane, err = wire.NewStreamCaller(in.control, p.host.opt.Ping); err != nil {
+			return nil, controlError(err)
+		}
 	}
-	return readManifest(reply.GetJson(), name)
+	return readManifest(reply.GetJson(), p.prog.Name)
 }
 
 // alive asks for a sign of life.

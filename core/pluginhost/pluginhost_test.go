@@ -187,7 +187,7 @@ func TestBurst(t *testing.T) {
 }
 
 func TestEncodeBesideOthers(t *testing.T) {
-	for _, name := range []string{"good", "blocks"} {
+	for _, name := range []string{"good", "blocks", "streamed"} {
 		p := acquire(t, newHost(t, Options{}), name, AcquireOptions{})
 		var wg sync.WaitGroup
 		for i := range 16 {
@@ -206,8 +206,16 @@ func TestEncodeBesideOthers(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
-	defer p.Release()
+	for _, name := range []string{"good", "blocks", "streamed"} {
+		p := acquire(t, newHost(t, Options{}), name, AcquireOptions{})
+		decodeStreams(t, p)
+		p.Release()
+	}
+}
+
+// decodeStreams decodes streams beside each other.
+func decodeStreams(t *testing.T, p *Process) {
+	t.Helper()
 	long := strings.Repeat("long ", 2000)
 	var wg sync.WaitGroup
 	for i := range 16 {

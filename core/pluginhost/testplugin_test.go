@@ -35,6 +35,11 @@ func behave(how string) int {
 	switch how {
 	case "good", "blocks", "misnamed":
 		return serve(how)
+	case "streamed": // takes no descriptor
+		if os.Unsetenv(wire.EnvFD) != nil {
+			return 1
+		}
+		return serve(how)
 	case "early":
 		fmt.Fprintln(os.Stderr, "no licence found")
 		return 7

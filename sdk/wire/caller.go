@@ -10,7 +10,7 @@ import (
 
 // Caller is the gateway's side of a data plane: many goroutines ask at once, and each waits for its own answer.
 type Caller struct {
-	conn    *Conn
+	conn    carrier
 	slots   chan struct{} // one for each call in flight
 	ids     atomic.Uint64
 	streams atomic.Uint32
@@ -37,9 +37,12 @@ var errAnswer = errors.New("an answer of a kind that has not been asked for")
 
 // NewCaller makes the asking side of a plane, and reads it until Close or its end. A write that is not done within stall
 // ends it.
-func NewCaller(nc net.Conn, stall time.Duration) *Caller {
+func NewCaller(nc net.Conn, stall time.Duration) *Caller { return askOver(NewConn(nc, stall)) }
+
+// askOver makes the asking side over a carrier and reads it.
+func askOver(conn carrier) *Caller {
 	c := &Caller{
-		conn:    NewConn(nc, stall),
+		conn:    conn,
 		slots:   make(chan struct{}, MaxCalls),
 		waiters: sync.Pool{New: func() any { return newWaiter() }},
 		done:    make(chan struct{}),
