@@ -110,7 +110,7 @@ func (d *decoder) checkProvider(p *Provider) {
 	n := d.root.members["providers"].members[p.ID]
 	if base := n.members["base_url"]; base.text != "" {
 		if message := badURL(base.text); message != "" {
-			d.fail(base.at, path+".base_url", "such as https://api.example.com/v1", "%s, got %s", message, base.shown())
+			d.fail(base.at, path+".base_url", "such as https://api.example.com/v1", "%s", message)
 		}
 	}
 	seen := map[string]int{}

@@ -73,7 +73,7 @@ type Provider struct {
 	Preset      string
 	BaseURL     string // "" the preset's or the plugin's
 	Credentials []Credential
-	Config      []byte // JSON; nil where absent
+	Config      []byte // JSON; nil where there is none
 	HTTP2       bool
 	CA          string // PEM file; "" the system's
 	SHA256      string // lower case; "" unchecked
@@ -255,7 +255,7 @@ func (c *Config) ExplainAt(path string, s *jsonschema.Schema, invalid *jsonschem
 	if !all {
 		n = &node{at: n.start(), kind: object}
 	}
-	e := &explainer{shape: newShape(s), file: c.File, base: path, root: n}
+	e := newShape(s).explainer(c.File, path, n)
 	e.explain(invalid)
 	return e.found
 }

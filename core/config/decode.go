@@ -202,7 +202,7 @@ func (d *decoder) provider(id string, n *node) Provider {
 		ID: id, Plugin: n.str("plugin"), Preset: n.str("preset"), BaseURL: n.str("base_url"), HTTP2: n.str("http") == "2",
 		CA: d.relative(n.members["tls"].str("ca")), SHA256: strings.ToLower(n.str("sha256")), Isolate: n.yes("isolate"),
 	}
-	if c := n.members["config"]; !c.implied {
+	if c := n.members["config"]; len(c.names) > 0 {
 		p.Config = c.json()
 	}
 	for _, c := range n.members["credentials"].items {

@@ -51,7 +51,7 @@ func (l Diagnostics) Error() string {
 // sort puts them into the order of the text.
 func (l Diagnostics) sort() {
 	slices.SortStableFunc(l, func(a, b Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
 }
 
@@ -132,9 +132,14 @@ func width(line []rune) int {
 		}
 		return 1
 	}
+	inReference := false
 	for i, c := range line {
 		last := i+1 == len(line)
 		switch {
+		case inReference:
+			inReference = c != '}'
+		case c == '$' && !last && line[i+1] == '{':
+			inReference = true
 		case c == ':' && (last || line[i+1] == ' '), c == ',' && (last || line[i+1] == ' '), c == '#' && i > 0 && line[i-1] == ' ',
 			strings.ContainsRune("{}[]", c):
 			return max(len([]rune(strings.TrimRight(string(line[:i]), " "))), 1)

@@ -17,7 +17,12 @@ type explainer struct {
 	file  string
 	base  string // path of the tree's root in the file
 	root  *node
+	seen  map[Diagnostic]bool // a schema can refuse the same in several ways
 	found Diagnostics
+}
+
+func (x *shape) explainer(file, base string, root *node) *explainer {
+	return &explainer{shape: x, file: file, base: base, root: root, seen: map[Diagnostic]bool{}}
 }
 
 // validate checks a whole configuration.
@@ -27,7 +32,7 @@ func (x *shape) validate(file string, root *node) Diagnostics {
 	case err == nil:
 		return nil
 	case errors.As(err, &invalid):
-		e := &explainer{shape: x, file: file, root: root}
+		e := x.explainer(file, "", root)
 		e.explain(invalid)
 		return e.found
 	default:
@@ -37,7 +42,8 @@ func (x *shape) validate(file string, root *node) Diagnostics {
 
 func (e *explainer) add(at Position, path, hint, message string) {
 	d := Diagnostic{File: e.file, Line: at.Line, Column: at.Column, Path: e.path(path), Message: message, Hint: hint}
-	if !slices.Contains(e.found, d) {
+	if !e.seen[d] {
+		e.seen[d] = true
 		e.found = append(e.found, d)
 	}
 }
@@ -58,6 +64,9 @@ func (e *explainer) explain(v *jsonschema.ValidationError) {
 	}
 	s := e.at[location]
 	n, path, own := e.pointer(e.root, v.InstanceLocation)
+	if own != nil && writeOnly(own) {
+		n = n.hidden()
+	}
 	switch {
 	case (keyword == "oneOf" || keyword == "anyOf") && s != nil:
 		e.branches(v, keyword, s)
@@ -74,7 +83,7 @@ func (e *explainer) explain(v *jsonschema.ValidationError) {
 	case keyword == "required":
 		e.missing(n, path, s)
 	default:
-		e.add(n.at, path, advice(n, own), wanted(n, s, keyword, v.Message))
+		e.add(n.at, path, e.advice(n, own), wanted(n, s, keyword, v.Message))
 	}
 }
 
@@ -147,10 +156,15 @@ func (e *explainer) branches(v *jsonschema.ValidationError, keyword string, s *j
 	}
 	var forms []string
 	for _, a := range alternatives {
-		forms = append(forms, formOf(a, "another form"))
+		if form := formOf(a, "another form"); !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
 	}
 	node, path, own := e.pointer(e.root, v.InstanceLocation)
-	e.add(node.at, path, advice(node, own), fmt.Sprintf("want %s, got %s", sentence(forms, "or"), node.shown()))
+	if own != nil && writeOnly(own) {
+		node = node.hidden()
+	}
+	e.add(node.at, path, e.advice(node, own), fmt.Sprintf("want %s, got %s", sentence(forms, "or"), node.shown()))
 }
 
 // excludes says whether an error shows that an alternative was not meant: the value has another type, or one of its
@@ -171,11 +185,14 @@ func excludes(v *jsonschema.ValidationError, at string) bool {
 }
 
 // advice is the documentation of what was got wrong, and what to do where that is plain.
-func advice(n *node, s *jsonschema.Schema) string {
+func (e *explainer) advice(n *node, s *jsonschema.Schema) string {
 	if s == nil {
 		return ""
 	}
-	if n.kind == number && slices.Equal(types(s), []string{"string"}) {
+	switch {
+	case n == e.root && e.base == "":
+		return firstSteps
+	case n.kind == number && slices.Equal(types(s), []string{"string"}):
 		return "put it in quotes"
 	}
 	hint := s.Description
@@ -191,11 +208,12 @@ func advice(n *node, s *jsonschema.Schema) string {
 func wanted(n *node, s *jsonschema.Schema, keyword, message string) string {
 	got := n.shown()
 	switch keyword {
-	case "type", "pattern", "format":
-		return fmt.Sprintf("want %s, got %s", formOf(s, message), got)
+	case "type", "pattern":
+		return fmt.Sprintf("want %s, got %s", formOf(s, "another value"), got)
+	case "format":
+		return fmt.Sprintf("want a text of the format %s, got %s", s.Format, got)
 	case "enum", "const":
-		known := texts(s)
-		return fmt.Sprintf("want %s, got %s%s", formOf(s, message), got, near(n, known))
+		return fmt.Sprintf("want %s, got %s%s", formOf(s, "another value"), got, near(n, texts(s)))
 	case "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
 		return fmt.Sprintf("want %s, got %s", bounds(s), got)
 	case "minLength":
@@ -203,11 +221,14 @@ func wanted(n *node, s *jsonschema.Schema, keyword, message string) string {
 	case "maxLength":
 		return fmt.Sprintf("want %d characters at most, got %d", s.MaxLength, len([]rune(n.text)))
 	case "minItems", "minProperties":
-		return fmt.Sprintf("want %d or more, got %d", max(s.MinItems, s.MinProperties), len(n.items)+len(n.names))
+		return fmt.Sprintf("want at least %d, got %d", max(s.MinItems, s.MinProperties), len(n.items)+len(n.names))
 	case "maxItems":
 		return fmt.Sprintf("want %d at most, got %d", s.MaxItems, len(n.items))
 	case "uniqueItems":
 		return "the same stands in the list twice"
+	}
+	if n.expanded || n.secret {
+		return fmt.Sprintf("not as the schema's %q wants it, got %s", keyword, got) // the message may hold the value
 	}
 	return message
 }
@@ -223,7 +244,7 @@ func near(n *node, known []string) string {
 // texts lists the values of an enumeration, as messages show them.
 func texts(s *jsonschema.Schema) []string {
 	var all []string
-	for _, v := range append(s.Constant, s.Enum...) {
+	for _, v := range slices.Concat(s.Constant, s.Enum) {
 		if v != nil {
 			all = append(all, fmt.Sprint(v))
 		}

@@ -42,14 +42,6 @@ const (
 	object
 )
 
-// member gives a member; nil where it is absent or there are none.
-func (n *node) member(name string) *node {
-	if n == nil {
-		return nil
-	}
-	return n.members[name]
-}
-
 // add appends a member.
 func (n *node) add(name string, m *node) {
 	if n.members == nil {
@@ -82,7 +74,7 @@ func (n *node) shown() string {
 	case n.expanded:
 		s = n.written
 	case n.secret:
-		return "a text that is not shown"
+		return "a value that is not shown"
 	}
 	if cut := []rune(s); len(cut) > most {
 		s = string(cut[:most]) + "…"
@@ -91,6 +83,13 @@ func (n *node) shown() string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// hidden is the node as one whose value is a secret.
+func (n *node) hidden() *node {
+	h := *n
+	h.secret = true
+	return &h
 }
 
 // plain gives the node as the values that encoding/json makes, with numbers as json.Number.
@@ -188,14 +187,15 @@ func (n *node) step(path string) (next *node, rest string) {
 		}
 		return nil, ""
 	}
-	longest := -1
-	for name, m := range n.members {
-		after, ok := strings.CutPrefix(path, name)
-		if ok && (after == "" || after[0] == '.' || after[0] == '[') && len(name) > longest {
-			longest, next, rest = len(name), m, after
+	for end := len(path); end > 0; end-- {
+		if end < len(path) && path[end] != '.' && path[end] != '[' {
+			continue
+		}
+		if m := n.members[path[:end]]; m != nil {
+			return m, path[end:]
 		}
 	}
-	return next, rest
+	return nil, ""
 }
 
 // token follows one token of a JSON Pointer as the schema library writes it, percent signs included; it gives the step as

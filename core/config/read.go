@@ -65,15 +65,18 @@ func (r *reader) read() *node {
 		r.syntax(err)
 		return nil
 	}
-	if top := doc.Content[0]; top.Kind == yaml.ScalarNode && top.Tag == "!!null" && top.Value == "" {
+	if top := doc.Content[0]; top.Kind == yaml.ScalarNode && top.Tag == "!!null" && top.Anchor == "" && top.Style&yaml.TaggedStyle == 0 {
 		r.empty()
 		return nil
 	}
 	return r.value(doc.Content[0], "", 0)
 }
 
+// firstSteps is the hint where there is no configuration at all.
+const firstSteps = "`penstock init` writes a configuration to begin with"
+
 func (r *reader) empty() {
-	r.fail(Position{}, "", "`penstock init` writes a configuration to begin with", "there is no configuration in the file")
+	r.fail(Position{}, "", firstSteps, "there is no configuration in the file")
 }
 
 // acceptable checks the text as a whole; at is where it is not UTF-8, else 0.

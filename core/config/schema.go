@@ -128,13 +128,18 @@ func types(s *jsonschema.Schema) []string {
 	return nil
 }
 
+// writeOnly says whether values of a schema must not be shown.
+func writeOnly(s *jsonschema.Schema) bool {
+	return slices.ContainsFunc(parts(s), func(p *jsonschema.Schema) bool { return p.WriteOnly })
+}
+
 // settle marks what is secret, and gives values that came by reference the type that is wanted: a reference mostly stands
 // in quotes, so that all it can be to YAML is a text.
 func settle(n *node, s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
-	n.secret = slices.ContainsFunc(parts(s), func(p *jsonschema.Schema) bool { return p.WriteOnly })
+	n.secret = writeOnly(s)
 	if n.expanded {
 		n.kind = settled(n.text, types(s))
 	}

@@ -16,7 +16,7 @@ func nearestName(name string, candidates []string) string {
 		longest = 128  // bytes: longer names have no nearest
 		most    = 4096 // candidates that are looked at
 	)
-	best, least := "", 2+len(name)/3
+	best, least := "", min(2+len(name)/3, len(name)) // something must be alike
 	if len(name) > longest {
 		return ""
 	}

@@ -1,0 +1,150 @@
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Doc is what the configuration's schema says of a member.
+type Doc struct {
+	Path        string
+	Description string
+	Type        string   // such as "string", "array of object"; "" where several or any are taken by a rule
+	Values      []string // the only ones; none where there is no such list
+	Default     string   // JSON; "" where the member must be given
+	Examples    []string // JSON
+	Restart     bool     // read at the start alone
+	Secret      bool     // never shown
+	Members     []Doc    // of an object, by name, without theirs
+}
+
+// Explain documents a member of the configuration by its path: providers.*.tls.ca, models.chat.deployments[].price. Any
+// name, or *, stands for an entry of a mapping by name. The empty path is the whole. It is false where no such member is.
+func Explain(path string) (Doc, bool) {
+	var root schema
+	if err := json.Unmarshal(Config, &root); err != nil {
+		panic("schemas: config.schema.json: " + err.Error()) // a test compiles it
+	}
+	at := &root
+	if path != "" {
+		for step := range strings.SplitSeq(path, ".") {
+			name, index, _ := strings.Cut(step, "[")
+			if at = at.member(name); at == nil {
+				return Doc{}, false
+			}
+			if index != "" {
+				if at = at.Items; at == nil {
+					return Doc{}, false
+				}
+			}
+		}
+	}
+	d := at.doc(path)
+	members := at.resolve()
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		d.Members = append(d.Members, members[name].doc(name))
+	}
+	return d, true
+}
+
+// schema is as much of a JSON Schema as documentation needs.
+type schema struct {
+	Description string             `json:"description"`
+	Type        any                `json:"type"`
+	Enum        []any              `json:"enum"`
+	Default     json.RawMessage    `json:"default"`
+	Examples    []json.RawMessage  `json:"examples"`
+	Restart     bool               `json:"x-restart"`
+	WriteOnly   bool               `json:"writeOnly"`
+	Properties  map[string]*schema `json:"properties"`
+	Items       *schema            `json:"items"`
+	Additional  any                `json:"additionalProperties"`
+	Ref         string             `json:"$ref"`
+	AllOf       []*schema          `json:"allOf"`
+
+	entry *schema // of a mapping by name
+}
+
+// UnmarshalJSON reads additionalProperties as a schema where it is one.
+func (s *schema) UnmarshalJSON(b []byte) error {
+	type plain schema // without this method
+	if err := json.Unmarshal(b, (*plain)(s)); err != nil {
+		return err
+	}
+	if _, ok := s.Additional.(map[string]any); !ok {
+		return nil
+	}
+	var inner struct {
+		Additional *schema `json:"additionalProperties"`
+	}
+	err := json.Unmarshal(b, &inner)
+	s.entry = inner.Additional
+	return err
+}
+
+// resolve gives the members that have a name of their own: the object's, or those of a list's or mapping's entries.
+func (s *schema) resolve() map[string]*schema {
+	for s.Properties == nil {
+		switch {
+		case s.Items != nil:
+			s = s.Items
+		case s.entry != nil:
+			s = s.entry
+		default:
+			return nil
+		}
+	}
+	return s.Properties
+}
+
+func (s *schema) member(name string) *schema {
+	if m := s.Properties[name]; m != nil {
+		return m
+	}
+	return s.entry
+}
+
+func (s *schema) doc(path string) Doc {
+	d := Doc{Path: path, Description: s.Description, Type: s.typeName(), Restart: s.Restart, Secret: s.WriteOnly}
+	for _, v := range s.Enum {
+		if v != nil {
+			d.Values = append(d.Values, fmt.Sprint(v))
+		}
+	}
+	if s.Default != nil {
+		d.Default = compact(s.Default)
+	}
+	for _, e := range s.Examples {
+		d.Examples = append(d.Examples, compact(e))
+	}
+	return d
+}
+
+func (s *schema) typeName() string {
+	one := s.Type
+	if several, ok := one.([]any); ok && len(several) == 2 && several[1] == "null" {
+		one = several[0]
+	}
+	switch name, ok := one.(string); {
+	case ok && name == "array" && s.Items != nil:
+		return "array of " + s.Items.typeName()
+	case ok:
+		return name
+	}
+	ref := s.Ref
+	if len(s.AllOf) > 0 {
+		ref = s.AllOf[0].Ref
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(ref, "#/definitions/"), "ornull")
+}
+
+// compact takes the layout out of a JSON text.
+func compact(text json.RawMessage) string {
+	var b bytes.Buffer
+	json.Compact(&b, text) // it has been parsed
+	return b.String()
+}

@@ -1,0 +1,46 @@
+package schemas
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	f := func(path, typ, def, example string, members ...string) {
+		t.Helper()
+		d, ok := Explain(path)
+		var names []string
+		for _, m := range d.Members {
+			names = append(names, m.Path)
+		}
+		if !ok || d.Type != typ || d.Default != def || d.Examples[0] != example || d.Description == "" || !slices.Equal(names, members) {
+			t.Errorf("%s: %+v, want %s, default %s, example %s, members %q", path, d, typ, def, example, members)
+		}
+	}
+	f("timeout.idle", "duration", `"60s"`, `"30s"`)
+	f("stream.drain_usd", "usd", "null", `"0.05"`)
+	f("models.*.deployments[].price.input", "usd", "", "3")
+	f("models.chat.deployments[0].price", "object", "null", `{"input":3,"output":15,"cache_read":0.3,"cache_write":3.75}`, "cache_read", "cache_write", "input", "output")
+	f("retry.backoff", "object", "{}", `{"first":"100ms","max":"2s"}`, "first", "max")
+	f("plugin_dirs", "array of string", "[]", `["./plugins.d"]`)
+	f("keys[].models", "array of name", "null", `["chat","auto"]`)
+	f("teams", "object", "{}", `{"search":{"budget":{"usd":500}}}`, "budget", "limits", "models")
+	f("providers.x.config", "object", "{}", `{"region":"eu-west-1"}`)
+	if d, _ := Explain("providers.x.credentials[].api_key"); !d.Secret || d.Restart {
+		t.Errorf("%+v, want a secret", d)
+	}
+	if d, _ := Explain("listen"); d.Secret || !d.Restart {
+		t.Errorf("%+v, want that a reload cannot change it", d)
+	}
+	if d, _ := Explain("server_timing"); !slices.Equal(d.Values, []string{"off", "totals", "stages", "attempts"}) {
+		t.Errorf("%+v, want its values", d)
+	}
+	if d, ok := Explain(""); !ok || len(d.Members) != 26 || d.Members[0].Path != "admin" {
+		t.Errorf("%+v, want the whole", d)
+	}
+	for _, path := range []string{"nothing", "timeout.nothing", "listen.port", "listen[0]", "timeout.idle.x", "keys[]..", "."} {
+		if d, ok := Explain(path); ok {
+			t.Errorf("%q: %+v, want nothing", path, d)
+		}
+	}
+}
