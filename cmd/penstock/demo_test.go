@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -152,7 +153,7 @@ func TestErrorsAreTheDialectsOwnAndTimed(t *testing.T) {
 		{"bad key", "POST", "/v1/messages", "psk_wrong", `{}`, 401, `"type":"authentication_error"`},
 		{"bad JSON", "POST", "/v1/chat/completions", s.Key, `{"model":"demo/echo",}`, 400, `"type":"invalid_request_error"`},
 		{"twice the same member", "POST", "/v1/messages", s.Key, `{"model":"a","model":"b"}`, 400, `model`},
-		{"unknown model", "POST", "/v1/chat/completions", s.Key, `{"model":"demo/ecko","messages":[]}`, 404, `demo/echo`},
+		{"unknown model", "POST", "/v1/chat/completions", s.Key, `{"model":"demo/ecko","messages":[{"role":"user","content":"x"}]}`, 404, `demo/echo`},
 		{"unknown path", "POST", "/v1/nothing", s.Key, `{}`, 404, `"error"`},
 		{"dots in the path", "POST", "/v1/../v1/messages", s.Key, `{}`, 404, `"error"`},
 		{"wrong method", "GET", "/v1/messages", s.Key, ``, 405, `"type":"error"`},
@@ -219,15 +220,13 @@ func TestKilledGatewayLeavesNoPlugin(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("plugin %d lives two seconds after the gateway was killed", plugins[0])
 		}
-		if err := exec.Command("true").Run(); err != nil {
-			t.Fatal(err)
-		}
+		runtime.Gosched()
 	}
 }
 
 func TestKilledPluginIsReplaced(t *testing.T) {
 	s := serveText(t, "")
-	for range 3 {
+	for range 2 {
 		plugins := children(s.PID)
 		if len(plugins) != 1 {
 			t.Fatalf("plugin processes: %v, want one", plugins)

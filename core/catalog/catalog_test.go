@@ -69,7 +69,7 @@ func TestSplice(t *testing.T) {
 		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		edits, hide := Splice(nil, &doc, d.Way("openai-chat").Rules, stream)
+		edits, hide := Splice(nil, &doc, d.Way("openai-chat").Rules, SpliceOptions{Stream: stream})
 		segs, _ := jsonspan.Splice(nil, doc.Body, edits)
 		var got strings.Builder
 		for _, s := range segs {

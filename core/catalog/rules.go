@@ -95,11 +95,17 @@ func (d *Deployment) OutputDefault() int {
 	return 4096
 }
 
+// SpliceOptions say which rules apply.
+type SpliceOptions struct {
+	Stream  bool
+	NoUsage bool // the service refuses to be asked for usage
+}
+
 // Splice gives the edits that the rules ask for, and whether an answer must have usage cut from it.
-func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, stream bool) (edits []jsonspan.Edit, hideUsage bool) {
+func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, o SpliceOptions) (edits []jsonspan.Edit, hideUsage bool) {
 	for i := range rules {
 		r := &rules[i]
-		if stream && !r.stream || !stream && !r.whole {
+		if o.Stream && !r.stream || !o.Stream && !r.whole || o.NoUsage && r.HidesUsage {
 			continue
 		}
 		var done bool

@@ -46,6 +46,7 @@ type provider struct {
 	pool    *h1.Pool
 	auth    func(string) ([]byte, error)
 	errors  *fault.Classifier
+	moved   func(string) (*h1.Pool, string)
 }
 
 // fingerprint tells configurations apart with the plugins that they stand on: a replaced executable is a change too.
@@ -151,13 +152,20 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		return
 	}
 	cat.Base = u
-	pool, err := c.pool(p, u)
+	pool, free, err := c.openPool(p, u)
 	if err != nil {
 		c.fail(at+".tls.ca", "", "%v", err)
 		return
 	}
-	classifier, err := fault.NewClassifier(cat.Manifest.Errors)
-	if err != nil {
+	made := &provider{Provider: cat, process: process, pool: pool}
+	if own := process.Configured(cat.Instance).BaseURL; own != "" && own == base && p.BaseURL == "" {
+		m := &moving{builder: c.Builder, conf: p, process: process, instance: cat.Instance, path: u.Path, base: own, now: u, pool: pool, free: free}
+		made.moved = m.moved
+		c.keep(m.close)
+	} else {
+		c.keep(free)
+	}
+	if made.errors, err = fault.NewClassifier(cat.Manifest.Errors); err != nil {
 		c.fail(at+".plugin", "", "the manifest of the plugin %s: %v", p.Plugin, err)
 		return
 	}
@@ -168,12 +176,11 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		}
 		cat.Credentials = append(cat.Credentials, catalog.Credential{Name: cr.Name, Values: values})
 	}
-	auth, err := authorize(cat)
-	if err != nil {
+	if made.auth, err = authorize(cat); err != nil {
 		c.fail(at+".credentials", "credentials: [{name: main, api_key: \"${…}\"}]", "%v", err)
 		return
 	}
-	c.providers[p.ID] = &provider{Provider: cat, process: process, pool: pool, auth: auth, errors: classifier}
+	c.providers[p.ID] = made
 }
 
 // address joins the configured base URL with the path of the plugin's own, where it has none.
@@ -197,10 +204,10 @@ func address(configured, base string) (*url.URL, error) {
 	return u, nil
 }
 
-// pool gives the connections to an address, shared with other generations.
-func (c *compilation) pool(p *config.Provider, u *url.URL) (*h1.Pool, error) {
+// openPool gives the connections to an address, shared with other generations, and what lets them go.
+func (b *Builder) openPool(p *config.Provider, u *url.URL) (*h1.Pool, release, error) {
 	key := poolKey{scheme: u.Scheme, host: u.Host, ca: p.CA, http2: p.HTTP2}
-	pool, rel, err := c.pools.acquire(key, func() (*h1.Pool, error) {
+	return b.pools.acquire(key, func() (*h1.Pool, error) {
 		port := u.Port()
 		t := h1.Target{Name: u.Host}
 		if u.Scheme == "https" {
@@ -218,10 +225,6 @@ func (c *compilation) pool(p *config.Provider, u *url.URL) (*h1.Pool, error) {
 		t.Host = net.JoinHostPort(u.Hostname(), port)
 		return h1.NewPool(t, h1.PoolOptions{}), nil
 	})
-	if err == nil {
-		c.keep(rel)
-	}
-	return pool, err
 }
 
 // clientTLS trusts the system's authorities, or those of a file alone.

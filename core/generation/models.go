@@ -153,7 +153,7 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		c.fail(path, "", "%v", err)
 		return nil
 	}
-	c.gen.upstreams[d] = &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Auth: p.auth, Errors: p.errors}
+	c.gen.upstreams[d] = &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Auth: p.auth, Errors: p.errors, Moved: p.moved}
 	return d
 }
 

@@ -3,22 +3,24 @@ package relay
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// attempt asks one candidate and, when it has content, carries its answer to the end. sent says whether bytes of the
-// request may have reached the upstream.
-func (r *run) attempt(i int) (f *sdk.Failure, sent bool) {
+// attempt asks one candidate and, when it has content, carries its answer to the end. It gives the failure, and what may
+// follow it.
+func (r *run) attempt(i int) (*sdk.Failure, next) {
 	u, p := r.Candidates[i], &r.plans[i]
 	a := &active{run: r, up: u, plan: p}
 	a.rec.Upstream, a.rec.Started = u, time.Now()
 	r.Clock.AttemptStart()
-	f = a.try()
+	f := a.try()
 	r.call.Close()
 	a.finish(f)
 	a.rec.Failure, a.rec.Ended = f, time.Now()
@@ -26,7 +28,20 @@ func (r *run) attempt(i int) (f *sdk.Failure, sent bool) {
 		r.res.Usage = a.rec.Usage
 	}
 	r.res.Attempts = append(r.res.Attempts, a.rec)
-	return f, a.rec.Sent
+	switch {
+	case f == nil:
+		return nil, giveUp
+	case a.refusesUsage(f):
+		u.noUsage.Store(true)
+		return f, now
+	}
+	return f, follows(f, a.rec.Sent)
+}
+
+// refusesUsage says whether an upstream has refused the one member that we, not the client, put into the request.
+func (a *active) refusesUsage(f *sdk.Failure) bool {
+	return a.hideUsage && f.Kind == sdk.BadRequest && !a.up.noUsage.Load() &&
+		(strings.Contains(f.Message, "stream_options") || strings.Contains(f.Message, "include_usage") || strings.Contains(f.Param, "stream_options"))
 }
 
 // active is an attempt on its way.
@@ -63,7 +78,11 @@ func (a *active) try() *sdk.Failure {
 		return f
 	}
 	lim := h1.Limits{Connect: a.Limits.Connect, FirstByte: a.Limits.FirstContent, Idle: a.Limits.Idle, Total: a.firstContentBy()}
-	if err := a.up.Pool.Send(&a.call, out, lim); err != nil {
+	pool := a.up.Pool
+	if a.up.Moved != nil {
+		pool, out.Target = a.up.Moved(out.Target)
+	}
+	if err := pool.Send(&a.call, out, lim); err != nil {
 		return a.transport(err)
 	}
 	a.rec.Sent = true
@@ -130,7 +149,10 @@ const staticFields = "Content-Type: application/json\r\nAccept-Encoding: identit
 // passed fills in a request whose body is the client's.
 func (a *active) passed(out *h1.Outgoing, w *catalog.Way) {
 	a.fields = dialectFields(a.fields, w.Dialect.Headers, a.Exchange.Head(), w.Dialect.Forward)
-	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, a.Facts.Stream)
+	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, catalog.SpliceOptions{Stream: a.Facts.Stream, NoUsage: a.up.noUsage.Load()})
+	if fix, ok := a.Dialect.(dialect.Repairer); ok {
+		a.edits = fix.Repairs(a.edits, a.Doc)
+	}
 	a.segs, _ = jsonspan.Splice(a.segs[:0], a.Doc.Body, a.edits)
 	out.Segments = a.segs
 }

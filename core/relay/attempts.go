@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -14,6 +15,8 @@ const (
 	giveUp  next = iota // no other deployment could do better
 	another             // another deployment may serve; this one is not asked again
 	same                // this deployment may be asked again, after the others
+	larger              // only a deployment with a larger context may serve
+	now                 // this deployment is asked again at once, in another way
 )
 
 // follows is the table of outcomes: what may be tried after a failure of each kind.
@@ -24,6 +27,8 @@ func follows(f *sdk.Failure, sent bool) next {
 	switch f.Kind {
 	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal:
 		return giveUp
+	case sdk.ContextTooLong:
+		return larger
 	case sdk.UpstreamRate, sdk.Overloaded:
 		return same
 	case sdk.UpstreamError:
@@ -51,17 +56,21 @@ func (r *run) attempts() {
 			return
 		}
 		tried++
-		f, sent := r.attempt(i)
+		f, then := r.attempt(i)
 		r.res.Failure = f
 		if f == nil || r.res.Committed && !r.early || r.client.gone() {
 			return
 		}
-		switch follows(f, sent) {
+		switch then {
 		case giveUp:
 			return
 		case same:
 			again[i]++
 			waiting = append(waiting, i)
+		case now:
+			waiting = append([]int{i}, waiting...)
+		case larger:
+			waiting = r.largerThan(i, waiting)
 		}
 		if r.expired() {
 			return
@@ -76,6 +85,18 @@ func (r *run) order() []int {
 	for i := range r.Candidates {
 		if r.plans[i].skip == "" {
 			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// largerThan keeps those candidates whose context is known to be larger than that of candidate i.
+func (r *run) largerThan(i int, waiting []int) []int {
+	than := r.Candidates[i].Deployment.Context
+	var list []int
+	for _, j := range waiting {
+		if c := r.Candidates[j].Deployment.Context; c > than && c < catalog.Unlimited {
+			list = append(list, j)
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/fault"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -38,20 +39,25 @@ func (a *active) keepBody(f *sdk.Failure, body []byte) {
 		}
 		return
 	}
-	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && isObject(body) {
+	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(body) {
 		f.Body = append([]byte(nil), body...)
 	}
 }
 
-func isObject(body []byte) bool {
-	for _, c := range body {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		return c == '{'
+// wellFormed says whether an error body has the form that SDKs of OpenAI's and Anthropic's dialects read: an object with
+// texts where they expect texts.
+func wellFormed(body []byte) bool {
+	var doc jsonspan.Doc
+	if doc.Parse(body, jsonspan.Limits{}) != nil || doc.Kind(0) != jsonspan.Object {
+		return false
 	}
-	return false
+	message, ok := doc.Find(0, "error", "message")
+	kind, ok2 := doc.Find(0, "error", "type")
+	if !ok || !ok2 || doc.Kind(message) != jsonspan.String || doc.Kind(kind) != jsonspan.String {
+		return false
+	}
+	code, ok := doc.Find(0, "error", "code")
+	return !ok || doc.Kind(code) == jsonspan.String || doc.Kind(code) == jsonspan.Null
 }
 
 // errTooLong says that a body goes on past its bound.

@@ -8,6 +8,7 @@ package relay
 
 import (
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
@@ -27,6 +28,11 @@ type Upstream struct {
 	Plugin     *pluginhost.Process
 	Auth       func(client string) ([]byte, error) // header lines that authorize a request; nil: none
 	Errors     *fault.Classifier
+	// Moved gives pool and target where the plugin itself says where its service is, which may change when its process is
+	// replaced; nil: Pool and the target as it is.
+	Moved func(target string) (*h1.Pool, string)
+
+	noUsage atomic.Bool // it has refused to be asked for usage
 }
 
 // Limits bound one request. A zero is no limit, but where noted.

@@ -26,7 +26,7 @@ func (a *active) stream() *sdk.Failure {
 	if err != nil && err != io.EOF {
 		return a.transport(err)
 	}
-	if !isEventStream(a.call.Get("content-type")) && a.plan.way.Dialect.Framing == "" && looksWhole(first) {
+	if !isEventStream(a.call.Get("content-type")) && isSSE(a.plan.way.Dialect.Framing) && looksWhole(first) {
 		return a.wholeAsStream(b, first, err)
 	}
 	var p pipe
@@ -41,6 +41,9 @@ func (a *active) stream() *sdk.Failure {
 	a.rec.Usage, a.res.Reason = p.tally()
 	return f
 }
+
+// isSSE says whether a manifest's framing is server-sent events.
+func isSSE(framing string) bool { return framing == "" || framing == "sse" }
 
 // looksWhole says whether bytes begin a JSON text or a page rather than an event stream.
 func looksWhole(first []byte) bool {

@@ -109,6 +109,7 @@ func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Fa
 	if out.failure != nil {
 		return nil, a.inBody(out.failure, body)
 	}
+	first := bytes.Clone(t.out)
 	if end := t.end(); end.failure != nil {
 		return nil, end.failure
 	}
@@ -116,7 +117,7 @@ func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Fa
 	if !t.content {
 		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
 	}
-	return t.out, nil
+	return append(first, t.out...), nil
 }
 
 // streamAsWhole serves a client that wants one body from an upstream that streams all the same.
