@@ -61,7 +61,7 @@ func TestCodecEveryMember(t *testing.T) {
 	for _, x := range crossings {
 		t.Run(x.name, func(t *testing.T) {
 			v := reflect.New(reflect.TypeOf(x.zero))
-			fill(v.Elem(), &full{})
+			fill(v.Elem(), &full{deepest: 6})
 			x.roundTrip(t, v)
 		})
 	}
@@ -81,7 +81,7 @@ func TestCodecRoundTrip(t *testing.T) {
 func TestCodecCut(t *testing.T) {
 	for _, x := range crossings {
 		v := reflect.New(reflect.TypeOf(x.zero))
-		fill(v.Elem(), &full{})
+		fill(v.Elem(), &full{deepest: 3})
 		w := coder{facts: true}
 		x.code(&w, v.Interface())
 		for n := range w.b {
@@ -105,13 +105,13 @@ type source interface {
 }
 
 // full fills every member with something that is not zero.
-type full struct{ depth int }
+type full struct{ depth, deepest int }
 
 func (f *full) number(limit uint64) uint64 { return min(7, limit) }
 func (f *full) text() string               { return "x" }
 func (f *full) flip() bool                 { return true }
 func (f *full) count() int                 { return 2 }
-func (f *full) enter() bool                { f.depth++; return f.depth < 7 }
+func (f *full) enter() bool                { f.depth++; return f.depth <= f.deepest }
 func (f *full) leave()                     { f.depth-- }
 
 // drawn fills at random.
@@ -191,19 +191,20 @@ func fillKind(v reflect.Value, s source) {
 
 // fillSpan gives an absent, inline or held span.
 func fillSpan(s source) span {
-	switch {
-	case s.flip() && s.flip():
+	kind := s.number(3)
+	switch kind {
+	case 0:
+		return span{}
+	case 1:
 		return span{raw: []byte(s.text())}
-	case s.flip():
-		from := uint32(s.number(1 << 20))
-		h := span{handle: 1 + uint32(s.number(1<<20)), from: from, to: from + uint32(s.number(1<<20)), form: form(s.number(2))}
-		if s.flip() {
-			h.facts = new(Facts)
-			fill(reflect.ValueOf(h.facts).Elem(), s)
-		}
-		return h
 	}
-	return span{}
+	from := uint32(s.number(1 << 20))
+	h := span{handle: 1 + uint32(s.number(1<<20)), from: from, to: from + uint32(s.number(1<<20)), form: form(s.number(2))}
+	if kind == 3 {
+		h.facts = new(Facts)
+		fill(reflect.ValueOf(h.facts).Elem(), s)
+	}
+	return h
 }
 
 func TestCodecRefuses(t *testing.T) {
@@ -259,7 +260,7 @@ func TestCodecNesting(t *testing.T) {
 func FuzzMessages(f *testing.F) {
 	for _, x := range crossings {
 		v := reflect.New(reflect.TypeOf(x.zero))
-		fill(v.Elem(), &full{})
+		fill(v.Elem(), &full{deepest: 3})
 		w := coder{facts: true}
 		x.code(&w, v.Interface())
 		f.Add(w.b)

@@ -165,8 +165,12 @@ func (t Text) Slice(from, to int) Text {
 // for a held text the gateway, sees that it is one.
 func (t Text) JSON() Value {
 	if t.handle != 0 {
-		t.form = unescape
-		return Value{t.span}
+		if t.form == escape {
+			t.form = asIs
+		} else {
+			t.form = unescape
+		}
+		return Value(t)
 	}
 	if bytes.IndexByte(t.raw, '\\') < 0 {
 		return RawValue(t.raw)
@@ -186,7 +190,7 @@ func (v Value) Text() Text {
 		} else {
 			v.form = escape
 		}
-		return Text{v.span}
+		return Text(v)
 	}
 	if v.raw == nil {
 		return Text{}

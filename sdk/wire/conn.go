@@ -20,6 +20,7 @@ const (
 type Conn struct {
 	nc    net.Conn
 	stall time.Duration
+	until time.Time // the write deadline; the writer's
 
 	mu       sync.Mutex // guards what follows
 	room     *sync.Cond // written has grown, or err is set
@@ -45,7 +46,8 @@ type cut struct {
 	body []byte
 }
 
-// NewConn makes a side of a plane. A write that is not done within stall closes it; 0 is no limit.
+// NewConn makes a side of a plane. A write that is not done within stall, or three quarters of it, closes the plane; 0 is
+// no limit.
 func NewConn(nc net.Conn, stall time.Duration) *Conn {
 	c := &Conn{nc: nc, stall: stall}
 	c.room = sync.NewCond(&c.mu)
@@ -170,10 +172,8 @@ func (c *Conn) batch(yield bool) {
 
 // write writes a batch, with one system call where there are no more than 1024 pieces.
 func (c *Conn) write(o *outbox) error {
-	if c.stall > 0 {
-		if err := c.nc.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
-			return err
-		}
+	if err := c.extend(); err != nil {
+		return err
 	}
 	if len(o.cuts) == 0 {
 		_, err := c.nc.Write(o.chunk)
@@ -190,6 +190,20 @@ func (c *Conn) write(o *outbox) error {
 	pieces := o.bufs
 	_, err := pieces.WriteTo(c.nc)
 	return err
+}
+
+// extend moves the write deadline on, where no more than three quarters of it are left: to set one costs more than to
+// look at the clock.
+func (c *Conn) extend() error {
+	if c.stall <= 0 {
+		return nil
+	}
+	now := time.Now()
+	if c.until.Sub(now) > c.stall-c.stall/4 {
+		return nil
+	}
+	c.until = now.Add(c.stall)
+	return c.nc.SetWriteDeadline(c.until)
 }
 
 // forget empties the outbox, and lets go of memory that only a burst needed.

@@ -62,7 +62,7 @@ func echo(t testing.TB, nc net.Conn) {
 	t.Cleanup(func() { wg.Wait(); conn.Close() })
 }
 
-func newCaller(t testing.TB, nc net.Conn) *Caller {
+func newAsker(t testing.TB, nc net.Conn) *Caller {
 	c := NewCaller(nc, 5*time.Second)
 	t.Cleanup(c.Close)
 	return c
@@ -71,7 +71,7 @@ func newCaller(t testing.TB, nc net.Conn) *Caller {
 func TestCalls(t *testing.T) {
 	a, b := pair(t)
 	echo(t, b)
-	c := newCaller(t, a)
+	c := newAsker(t, a)
 	var wg sync.WaitGroup
 	for n := range 16 {
 		wg.Go(func() {
@@ -98,7 +98,7 @@ func TestCalls(t *testing.T) {
 func TestLargestBody(t *testing.T) {
 	a, b := pair(t)
 	echo(t, b)
-	c := newCaller(t, a)
+	c := newAsker(t, a)
 	body := bytes.Repeat([]byte("0123456789abcdef"), MaxBody/16)
 	_, reply, err := c.Call(Frame{Op: Encode, Body: body}, nil, 10*time.Second)
 	if err != nil || !bytes.Equal(reply, body) {
@@ -130,9 +130,10 @@ func TestQueueIsBounded(t *testing.T) {
 	if _, err := io.ReadFull(b, one[:]); err != nil { // somebody has begun to write
 		t.Fatal(err)
 	}
-	c.conn.mu.Lock()
-	waiting := c.conn.queued - c.conn.written
-	c.conn.mu.Unlock()
+	conn := c.conn.(*Conn)
+	conn.mu.Lock()
+	waiting := conn.queued - conn.written
+	conn.mu.Unlock()
 	if waiting > MaxQueued+2*HeadBytes {
 		t.Errorf("%d bytes wait", waiting)
 	}
@@ -190,7 +191,7 @@ func TestStalledWrite(t *testing.T) {
 
 func TestBusy(t *testing.T) {
 	a, b := pair(t)
-	c := newCaller(t, a)
+	c := newAsker(t, a)
 	var wg sync.WaitGroup
 	for range MaxCalls {
 		wg.Go(func() {
@@ -243,7 +244,7 @@ func TestBrokenPlane(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := pair(t)
-			c := newCaller(t, a)
+			c := newAsker(t, a)
 			failed := make(chan error, 3)
 			for range cap(failed) {
 				go func() {
@@ -339,7 +340,7 @@ func BenchmarkCall(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			x, y := pair(b)
 			echo(b, y)
-			c := newCaller(b, x)
+			c := newAsker(b, x)
 			body := make([]byte, bb.size)
 			b.ReportAllocs()
 			b.SetBytes(int64(bb.size))
