@@ -13,15 +13,48 @@ const maxInterim = 8
 // maxAnswerFields bounds the fields of an answer.
 const maxAnswerFields = 512
 
-// ReadHead reads the answer's status and fields.
+// ReadHead reads the answer's status and fields. Where a pooled connection turns out to have been closed before the request
+// came, the request is sent again on a new one.
 func (c *Call) ReadHead() error {
+	if c.far != nil {
+		return c.readFarHead()
+	}
+	if c.up == nil {
+		return c.fault("head", errNotSent, true)
+	}
+	err := c.readFinalHead()
+	if err == nil || c.heard || c.aborted.Load() || !c.up.used || !c.up.untaken(err) {
+		return c.headFault(err)
+	}
+	c.letGo(false)
+	if err := c.sendAnew(); err != nil {
+		return err
+	}
+	return c.headFault(c.readFinalHead())
+}
+
+var errNotSent = errors.New("no request has been sent")
+
+// headFault is fault for an answer's head, which must come.
+func (c *Call) headFault(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	return c.fault("head", err, false)
+}
+
+// readFinalHead reads heads up to one that is not interim.
+func (c *Call) readFinalHead() error {
 	for range maxInterim {
 		text, err := c.readHead()
 		if err != nil {
-			return c.fault("head", err)
+			return err
 		}
 		if err := c.parseHead(text); err != nil {
-			return &CallError{Phase: "head", Err: err}
+			return err
 		}
 		if c.status >= 200 {
 			return nil
@@ -29,36 +62,33 @@ func (c *Call) ReadHead() error {
 		if c.status == 101 {
 			break
 		}
-		c.status, c.fields = 0, c.fields[:0]
+		c.status, c.length, c.fields = 0, 0, c.fields[:0]
 	}
-	return &CallError{Phase: "head", Err: errors.New("interim answers without end, or a switch of protocol that nobody asked for")}
+	return errors.New("interim answers without end, or a switch of protocol that nobody asked for")
 }
 
 // readHead reads up to the blank line and gives the head without it; it stays in buf.
 func (c *Call) readHead() ([]byte, error) {
 	scanned := 0
-	limit := c.up.pool.opt.HeadBytes
+	limit := c.pool.opt.HeadBytes
 	for {
 		text := c.buf[c.r:c.w]
-		if i := bytes.Index(text[max(0, scanned-3):], []byte("\r\n\r\n")); i >= 0 {
-			i += max(0, scanned-3)
-			c.r += i + 4
-			return text[:i+2], nil
+		from := max(0, scanned-3)
+		if i := bytes.Index(text[from:], []byte("\r\n\r\n")); i >= 0 {
+			end := from + i + 4
+			c.r += end
+			return text[:end-2], nil
 		}
 		if scanned = len(text); scanned >= limit {
 			return nil, errors.New("head larger than its limit")
 		}
 		if c.buf != nil && c.w == len(c.buf) {
-			bigger := make([]byte, 2*len(c.buf))
-			c.w = copy(bigger, text)
-			c.buf, c.r = bigger, 0
+			bigger := getBlock(2 * len(c.buf))
+			c.w = copy(bigger.b, text)
+			putBlock(c.block)
+			c.block, c.buf, c.r = bigger, bigger.b, 0
 		}
-		limit, from := c.current(time.Now())
-		c.arm(limit, from)
-		if err := c.fill(); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
+		if err := c.fill(c.until(time.Now())); err != nil {
 			return nil, err
 		}
 	}
@@ -96,42 +126,34 @@ func (c *Call) parseHead(text []byte) error {
 // framing works out where the body ends (RFC 9112 6.3).
 func (c *Call) framing(minor byte) error {
 	lengths, coded := 0, false
-	c.reuse = minor == '1'
+	closes, keeps := false, false
 	for i := range c.fields {
-		f := &c.fields[i]
-		switch len(f.Name) {
-		case 10:
-			if equalFold(f.Name, "connection") {
-				switch {
-				case bytes.Contains(bytes.ToLower(f.Value), []byte("close")):
-					c.reuse = false
-				case bytes.EqualFold(f.Value, []byte("keep-alive")):
-					c.reuse = true
-				}
+		switch f := &c.fields[i]; {
+		case is(f.Name, "connection"):
+			cl, ke := connectionOptions(f.Value)
+			closes, keeps = closes || cl, keeps || ke
+		case is(f.Name, "content-length"):
+			n, ok := parseLength(f.Value)
+			if !ok || lengths > 0 && n != c.length {
+				return errors.New("content-length: want digits alone, once")
 			}
-		case 14:
-			if equalFold(f.Name, "content-length") {
-				n, ok := parseLength(f.Value)
-				if !ok || lengths > 0 && n != c.length {
-					return errors.New("content-length: want digits alone, once")
-				}
-				c.length = n
-				lengths++
+			c.length = n
+			lengths++
+		case is(f.Name, "transfer-encoding"):
+			if coded || !is(f.Value, "chunked") {
+				return errors.New("transfer-encoding: want chunked alone")
 			}
-		case 17:
-			if equalFold(f.Name, "transfer-encoding") {
-				if coded || !bytes.EqualFold(f.Value, []byte("chunked")) {
-					return errors.New("transfer-encoding: want chunked alone")
-				}
-				coded = true
-			}
+			coded = true
 		}
 	}
+	c.reuse = !closes && (minor == '1' || keeps)
 	switch {
-	case c.status < 200 || c.status == 204 || c.status == 304:
-		c.framed, c.length, c.ended = noBody, 0, c.status >= 200
 	case coded && lengths > 0:
 		return errors.New("transfer-encoding: stands beside content-length")
+	case coded && minor == '0':
+		return errors.New("transfer-encoding: not in HTTP/1.0")
+	case c.status < 200 || c.status == 204 || c.status == 304 || c.out.Method == "HEAD":
+		c.framed, c.ended = noBody, c.status >= 200
 	case coded:
 		c.framed, c.length = chunkedBody, -1
 	case lengths > 0:
@@ -143,47 +165,58 @@ func (c *Call) framing(minor byte) error {
 	return nil
 }
 
-// bodyStart is where bytes of the body may be read to: behind the head, whose fields are still needed.
-func (c *Call) bodyStart() int {
-	if c.bodyAt == 0 {
-		c.bodyAt = c.r
-		if len(c.buf)-c.bodyAt < 4<<10 {
-			bigger := make([]byte, c.bodyAt+upstreamBuffer)
-			copy(bigger, c.buf[:c.w])
-			c.buf = bigger
+// behindHead makes buf free for the next part of the body. The head is still needed: the body is read behind it, or to a
+// block of its own where there is little room or the body has filled it.
+func (c *Call) behindHead() {
+	switch {
+	case c.bodyAt < 0:
+		if c.bodyAt = c.r; len(c.buf)-c.bodyAt < upstreamBuffer/4 {
+			c.moveBody(upstreamBuffer)
 		}
+	case c.brimful && c.headOf == nil:
+		c.moveBody(largeBuffer)
 	}
-	return c.bodyAt
+	c.r, c.w = c.bodyAt, c.bodyAt
+}
+
+// moveBody has the body read to a block without the head.
+func (c *Call) moveBody(size int) {
+	c.headOf, c.block = c.block, getBlock(size)
+	c.buf, c.bodyAt = c.block.b, 0
 }
 
 // Next gives the next bytes of the body as they came, valid until the next call of Next or Wait; io.EOF at its complete
 // end, ErrTruncated where it ended early.
 func (c *Call) Next() ([]byte, error) {
+	if c.far != nil {
+		return c.nextFar()
+	}
 	for {
-		if c.ended || c.up == nil {
+		switch {
+		case c.ended:
 			return nil, io.EOF
+		case c.up == nil:
+			return nil, c.fault("body", errNotSent, false)
 		}
 		if c.r < c.w {
 			data, err := c.unframe()
 			if err != nil {
-				return nil, &CallError{Phase: "body", Err: err}
+				return nil, c.fault("body", err, false)
 			}
 			if len(data) > 0 {
 				return data, nil
 			}
 			continue
 		}
-		c.r, c.w = c.bodyStart(), c.bodyStart()
-		limit, from := c.current(time.Now())
-		c.arm(limit, from)
-		switch err := c.fill(); {
+		c.behindHead()
+		switch err := c.fill(c.until(time.Now())); {
 		case err == nil:
-		case err == io.EOF && c.framed == untilClose && !c.isAborted():
+		case err == io.EOF && c.framed == untilClose && !c.aborted.Load():
 			c.ended = true
-		case err == io.EOF && !c.isAborted():
+		case err == io.EOF && !c.aborted.Load():
 			return nil, ErrTruncated
 		default:
-			return nil, c.fault("body", err)
+			return nil, c.fault("body", err, false)
 		}
 	}
 }

@@ -1,64 +1,73 @@
 package h1
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"time"
 )
 
-// bodyReader holds a request's body.
-type bodyReader struct {
-	buf  []byte // kept between requests where it is small
-	read bool
-}
-
-// keptBody is the largest body buffer that a connection keeps for its next request.
-const keptBody = 32 << 10
-
-// release lets a large buffer go.
-func (b *bodyReader) release() {
-	if cap(b.buf) > keptBody {
-		b.buf = nil
-	}
-}
-
 func (x *exchange) Body(limit int64) ([]byte, error) {
 	switch {
-	case x.body.read:
-		return nil, errors.New("body: read twice")
-	case x.head.Length == 0:
-		x.bodyDone, x.body.read = true, true
-		return nil, nil
+	case x.bodyRead:
+		return nil, errTwice
 	case x.head.Length > limit:
 		return nil, ErrBodyTooLarge
 	}
-	x.body.read = true
-	if x.head.expect && x.c.r == x.c.w {
-		if err := x.c.write([][]byte{[]byte("HTTP/1.1 100 Continue\r\n\r\n")}); err != nil {
+	x.bodyRead = true
+	if x.head.Length == 0 {
+		return nil, nil
+	}
+	c := x.c
+	if x.head.expect && c.r == c.w && !x.sentHead {
+		if err := c.write([][]byte{[]byte("HTTP/1.1 100 Continue\r\n\r\n")}); err != nil {
 			return nil, err
 		}
 	}
-	pace := pace{start: time.Now(), c: x.c}
+	p := pace{c: c, start: time.Now(), grace: or(c.srv.BodyGrace, 10*time.Second), rate: or(c.srv.BodyRate, 1<<10)}
 	var body []byte
 	var err error
 	if x.head.Length > 0 {
-		body, err = x.sized(&pace)
+		body, err = x.sized(&p)
 	} else {
-		body, err = x.chunks(limit, &pace)
+		body, err = x.chunks(limit, &p)
 	}
-	if err != nil {
-		x.broken = true
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = &RequestError{Status: 408, Msg: "body: came too slowly"}
-		} else if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+	switch {
+	case err == nil:
+		x.bodyDone = true
+		return body, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = &RequestError{Status: 408, Msg: "body: came too slowly"}
+	case errors.Is(err, io.EOF):
+		err = ErrTruncated
 	}
-	x.bodyDone = true
-	return body, nil
+	x.broken = true
+	return nil, err
 }
+
+// pace reads a body that must come at no less than its rate, once its grace is over.
+type pace struct {
+	c     *conn
+	start time.Time
+	grace time.Duration
+	rate  int64 // bytes a second
+	total int64
+}
+
+func (p *pace) read(b []byte) (int, error) {
+	earned := time.Duration(float64(p.total) / float64(p.rate) * float64(time.Second))
+	n, err := p.c.fill(b, p.start.Add(p.grace+earned))
+	p.total += int64(n)
+	return n, err
+}
+
+// firstBody and growBody bound what is set aside for a body beyond what has come of it: an announced length costs its
+// sender nothing.
+const (
+	firstBody = 64 << 10
+	growBody  = 8
+)
 
 // sized reads a body of known length. One that has come with the head is not copied.
 func (x *exchange) sized(p *pace) ([]byte, error) {
@@ -68,30 +77,34 @@ func (x *exchange) sized(p *pace) ([]byte, error) {
 		c.r += n
 		return body, nil
 	}
-	if cap(x.body.buf) < n {
-		// What is announced is believed up to a bound; beyond that the buffer grows with what comes.
-		x.body.buf = make([]byte, 0, min(n, 1<<20))
-	}
-	b := append(x.body.buf[:0], c.buf[c.r:c.w]...)
+	x.body = getBlock(min(n, firstBody))
+	have := copy(x.body.b, c.buf[c.r:c.w])
 	c.r = c.w
-	for len(b) < n {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+	for have < n {
+		if have == len(x.body.b) {
+			x.growBody(min(n, have*growBody))
 		}
-		got, err := p.read(b[len(b):min(n, cap(b))])
-		if b = b[:len(b)+got]; err != nil && len(b) < n {
-			x.body.buf = b
+		got, err := p.read(x.body.b[have:min(n, len(x.body.b))])
+		if have += got; err != nil {
 			return nil, err
 		}
 	}
-	x.body.buf = b
-	return b, nil
+	return x.body.b[:n:n], nil
 }
 
-// chunks reads a chunked body.
+// growBody moves the body to a larger block.
+func (x *exchange) growBody(size int) {
+	old := x.body
+	x.body = getBlock(size)
+	copy(x.body.b, old.b)
+	putBlock(old)
+}
+
+// chunks reads a chunked body. It is read behind the head, whose bytes are still needed, and its data moved to a block.
 func (x *exchange) chunks(limit int64, p *pace) ([]byte, error) {
 	c := x.c
-	x.body.buf = x.body.buf[:0]
+	x.body = getBlock(smallBlock)
+	have := 0
 	var d chunkDecoder
 	for {
 		for c.r < c.w {
@@ -100,52 +113,224 @@ func (x *exchange) chunks(limit int64, p *pace) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if int64(len(x.body.buf)+len(data)) > limit {
+			if int64(have+len(data)) > limit {
 				return nil, ErrBodyTooLarge
 			}
-			x.body.buf = append(x.body.buf, data...)
+			if have+len(data) > len(x.body.b) {
+				x.growBody(2 * (have + len(data)))
+			}
+			have += copy(x.body.b[have:], data)
 			if d.done() {
-				return x.body.buf, nil
+				return x.body.b[:have:have], nil
 			}
 		}
-		c.r, c.w = c.headEnd(), c.headEnd()
+		c.behindHead()
 		n, err := p.read(c.buf[c.w:])
-		if c.w += n; n == 0 && err != nil {
+		if c.w += n; err != nil {
 			return nil, err
 		}
 	}
 }
 
-// headEnd is where a body may be read into buf without spoiling the head: its second half, or the start of a buffer
-// that the head does not use.
-func (c *conn) headEnd() int {
-	if c.bodyAt == 0 {
-		c.bodyAt = c.r
-		if len(c.buf)-c.bodyAt < 1<<10 {
-			bigger := make([]byte, len(c.buf)+bufferSize)
-			copy(bigger, c.buf[:c.bodyAt])
-			c.buf = bigger
+// behindHead makes the rest of buf free for a body, without spoiling the head before it.
+func (c *conn) behindHead() {
+	if len(c.buf)-c.headEnd < 1<<10 {
+		bigger := getBlock(len(c.buf) + smallBlock)
+		copy(bigger.b, c.buf[:c.headEnd])
+		c.retire(bigger) // the head's fields still point into the old one
+	}
+	c.r, c.w = c.headEnd, c.headEnd
+}
+
+// chunkDecoder undoes chunked framing (RFC 9112 7.1) without copying. It holds to the grammar: CRLF ends each line, a
+// size is hexadecimal digits alone, extensions and trailers are read over within a bound.
+type chunkDecoder struct {
+	state   chunkState
+	left    uint64 // of the chunk's data
+	digits  int
+	skipped int // bytes of extensions and trailers
+	trailer []byte
+	keep    bool // collect the trailer's lines
+}
+
+type chunkState uint8
+
+const (
+	atSize chunkState = iota
+	inExtension
+	atSizeLF
+	inData
+	atDataCR
+	atDataLF
+	atTrailer
+	inTrailer
+	atTrailerLF
+	atEndLF
+	chunksDone
+)
+
+// maxSkipped bounds extensions and trailers of one body.
+const maxSkipped = 8 << 10
+
+// reset makes the decoder ready for another body, whose trailer it keeps.
+func (d *chunkDecoder) reset() { *d = chunkDecoder{keep: true, trailer: d.trailer[:0]} }
+
+func (d *chunkDecoder) done() bool { return d.state == chunksDone }
+
+// next takes bytes off p and gives the data in them, if any, as a slice of p.
+func (d *chunkDecoder) next(p []byte) (data []byte, n int, err error) {
+	for n < len(p) && d.state != chunksDone {
+		if d.state == inData {
+			take := min(uint64(len(p)-n), d.left)
+			data = p[n : n+int(take)]
+			n += int(take)
+			if d.left -= take; d.left == 0 {
+				d.state = atDataCR
+			}
+			return data, n, nil
+		}
+		if e := d.step(p[n]); e != nil {
+			return nil, n, e
+		}
+		n++
+	}
+	return nil, n, nil
+}
+
+// step takes one byte of framing.
+func (d *chunkDecoder) step(c byte) error {
+	switch d.state {
+	case atSize:
+		return d.size(c)
+	case inExtension:
+		switch {
+		case c == '\r':
+			d.state = atSizeLF
+		case c == '\n' || c < 0x20 && c != '\t' || c == 0x7f:
+			return bad("chunk: control byte in an extension")
+		default:
+			return d.skip()
+		}
+	case atSizeLF:
+		if c != '\n' {
+			return bad("chunk: size not followed by CRLF")
+		}
+		d.digits = 0
+		if d.state = inData; d.left == 0 {
+			d.state = atTrailer
+		}
+	case atDataCR, atDataLF:
+		want := byte('\r')
+		if d.state == atDataLF {
+			want = '\n'
+		}
+		if c != want {
+			return bad("chunk: data not followed by CRLF")
+		}
+		if d.state++; d.state == atTrailer {
+			d.state = atSize
+		}
+	default:
+		return d.trailerByte(c)
+	}
+	return nil
+}
+
+// size takes a byte of a chunk's size line.
+func (d *chunkDecoder) size(c byte) error {
+	v := unhex[c]
+	switch {
+	case v < 16:
+		if d.digits++; d.digits > 15 {
+			return bad("chunk: size too long")
+		}
+		d.left = d.left<<4 | uint64(v)
+	case d.digits == 0:
+		return bad("chunk: want a size in hexadecimal")
+	case c == ';':
+		d.state = inExtension
+	case c == '\r':
+		d.state = atSizeLF
+	default:
+		return bad("chunk: want CRLF behind the size")
+	}
+	return nil
+}
+
+// trailerByte takes a byte behind the last chunk.
+func (d *chunkDecoder) trailerByte(c byte) error {
+	switch d.state {
+	case atTrailer:
+		if c == '\r' {
+			d.state = atEndLF
+			return nil
+		}
+		if c == '\n' || c == ' ' || c == '\t' {
+			return bad("chunk: bad trailer")
+		}
+		d.state = inTrailer
+		return d.collect(c)
+	case inTrailer:
+		switch {
+		case c == '\r':
+			d.state = atTrailerLF
+		case c == '\n' || c < 0x20 && c != '\t' || c == 0x7f:
+			return bad("chunk: control byte in a trailer")
+		default:
+			return d.collect(c)
+		}
+	case atTrailerLF:
+		if c != '\n' {
+			return bad("chunk: trailer not ended by CRLF")
+		}
+		if d.keep {
+			d.trailer = append(d.trailer, '\n')
+		}
+		d.state = atTrailer
+	case atEndLF:
+		if c != '\n' {
+			return bad("chunk: body not ended by CRLF")
+		}
+		d.state = chunksDone
+	}
+	return nil
+}
+
+func (d *chunkDecoder) collect(c byte) error {
+	if d.keep {
+		d.trailer = append(d.trailer, c)
+	}
+	return d.skip()
+}
+
+func (d *chunkDecoder) skip() error {
+	if d.skipped++; d.skipped > maxSkipped {
+		return bad("chunk: extensions or trailers over their bound")
+	}
+	return nil
+}
+
+// fields gives the trailer's fields.
+func (d *chunkDecoder) fields() []Field {
+	var list []Field
+	for line := range bytes.Lines(d.trailer) {
+		if f, msg := parseField(bytes.TrimSuffix(line, []byte{'\n'})); msg == "" {
+			list = append(list, f)
 		}
 	}
-	return c.bodyAt
+	return list
 }
 
-// pace reads a body at no less than its rate.
-type pace struct {
-	c     *conn
-	start time.Time
-	total int64
-	armed bool
-}
-
-func (p *pace) read(b []byte) (int, error) {
-	c, s := p.c, p.c.srv
-	due := p.start.Add(or(s.BodyGrace, 10*time.Second) + time.Duration(p.total/or(s.BodyRate, 1<<10))*time.Second)
-	if !p.armed || due.Sub(c.deadline) > time.Second {
-		c.setReadDeadline(due)
-		p.armed = true
+// unhex gives the value of a hexadecimal digit; 16 and more: none.
+var unhex = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 255
 	}
-	n, err := c.nc.Read(b)
-	p.total += int64(n)
-	return n, err
-}
+	for i := range byte(10) {
+		t['0'+i] = i
+	}
+	for i := range byte(6) {
+		t['a'+i], t['A'+i] = 10+i, 10+i
+	}
+	return
+}()

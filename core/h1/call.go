@@ -4,55 +4,69 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Outgoing is a request to an upstream. Host and Content-Length are added.
+// upstreamBuffer holds an answer's head and, most often, its body; largeBuffer is for bodies that fill it.
+const (
+	upstreamBuffer = 16 << 10
+	largeBuffer    = 128 << 10
+)
+
+// Outgoing is a request to an upstream. Host and Content-Length are added. A call needs it until the answer's head has been
+// read or the call closed.
 type Outgoing struct {
 	Method   string
 	Target   string
 	Fields   []byte   // "Name: value\r\n" lines that the caller has checked
-	Segments [][]byte // of the body; changed while it is written
+	Segments [][]byte // of the body
 }
 
-// Limits bound a call; a zero is none.
+// Limits bound a call; a zero is none, but 30 s to connect and between bytes of the request.
 type Limits struct {
-	Connect   time.Duration
+	Connect   time.Duration // with the wait for a connection where the pool has no more to give
 	FirstByte time.Duration // from the request's end to the first byte of the answer
-	Idle      time.Duration // between bytes of the answer
+	Idle      time.Duration // between bytes of the request, and of the answer
 	Total     time.Time
 }
 
 // Call is one request to an upstream and its answer. The zero value is ready; after Close it may be used again. It is
 // for one goroutine but for Abort.
 type Call struct {
+	pool *Pool
 	up   *upstream
+	far  *stream // of an HTTP/2 call, which has no upstream
+	out  *Outgoing
 	lim  Limits
-	own  *[]byte
-	buf  []byte // unread bytes lie in buf[r:w]
-	r, w int
+	head []byte // of the request
+	segs [][]byte
 
+	buf     []byte // unread bytes lie in buf[r:w]
+	r, w    int
+	block   *block // buf's
+	headOf  *block // the answer's head's, where buf is another
+	bodyAt  int    // where in buf the body may be read to; -1: not decided yet
+	brimful bool   // the last read left no room: the body is large
+
+	sent   time.Time
+	heard  bool // a byte of the answer has come
 	status int
 	fields []Field
 	length int64 // -1: not known beforehand
 	left   int64
-	chunks chunkDecoder
 	framed bodyFraming
-	reuse  bool
+	chunks chunkDecoder
+	reuse  bool // the connection
 	ended  bool // the body has been read to its end
-	head   []byte
-	bodyAt int // where in buf the body may be read to
-	sent   time.Time
-	heard  bool // a byte of the answer has come
 
-	mu      sync.Mutex // guards what follows
-	aborted bool
-	cancel  context.CancelFunc // while connecting
-	live    *upstream          // to be interrupted
+	aborted atomic.Bool
+	mu      sync.Mutex         // guards what follows
+	cancel  context.CancelFunc // while connecting, and of an HTTP/2 call
+	live    *upstream          // to be stopped
 }
 
 type bodyFraming uint8
@@ -77,7 +91,12 @@ func (c *Call) Get(lower string) []byte { return get(c.fields, lower) }
 func (c *Call) Length() int64 { return c.length }
 
 // Trailers are the fields behind a chunked body, once it has been read to its end.
-func (c *Call) Trailers() []Field { return c.chunks.fields() }
+func (c *Call) Trailers() []Field {
+	if c.far != nil {
+		return c.far.trailers()
+	}
+	return c.chunks.fields()
+}
 
 // SetTotal changes the time by which the answer must have ended; zero: never.
 func (c *Call) SetTotal(t time.Time) { c.lim.Total = t }
@@ -85,89 +104,107 @@ func (c *Call) SetTotal(t time.Time) { c.lim.Total = t }
 // SetIdle changes the limit between bytes.
 func (c *Call) SetIdle(d time.Duration) { c.lim.Idle = d }
 
-// Send sends a request on a pooled or new connection. A pooled connection that turns out to be closed before a byte was
-// taken is replaced once.
+// Do is Send and ReadHead. A redirect is an answer like others.
+func (p *Pool) Do(c *Call, out *Outgoing, lim Limits) error {
+	if err := p.Send(c, out, lim); err != nil {
+		return err
+	}
+	return c.ReadHead()
+}
+
+// Send sends a request on a pooled or new connection. A pooled connection that was closed before it took a byte is replaced
+// once, here or in ReadHead, and nothing else is ever repeated. A call that has been sent must be closed, and one that was
+// not may be.
 func (p *Pool) Send(c *Call, out *Outgoing, lim Limits) error {
-	c.begin(lim)
-	for u := p.take(); ; u = nil {
-		if u == nil {
-			var err error
-			if u, err = c.connect(p); err != nil {
-				return err
-			}
-		}
-		if err := c.hold(u); err != nil {
+	c.begin(p, out, lim)
+	if p.h2 != nil {
+		return c.sendFar()
+	}
+	if u := p.take(); u != nil {
+		if err := c.sendOn(u); !NotSent(err) {
 			return err
 		}
-		err := c.write(out)
-		if err == nil {
-			c.sent = time.Now()
-			return nil
-		}
-		stale := u.used && !c.isAborted()
-		c.letGo(false)
-		if !stale || !errors.Is(err, errUntouched) {
-			return c.fault("write", err)
-		}
 	}
+	return c.sendAnew()
 }
 
 // begin makes the call ready.
-func (c *Call) begin(lim Limits) {
-	c.lim, c.status, c.length, c.left, c.ended, c.heard, c.reuse = lim, 0, 0, 0, false, false, false
-	c.fields, c.framed = c.fields[:0], noBody
-	c.chunks = chunkDecoder{keep: true}
-	c.r, c.w, c.bodyAt = 0, 0, 0
-	c.mu.Lock()
-	c.aborted = false
-	c.mu.Unlock()
+func (c *Call) begin(p *Pool, out *Outgoing, lim Limits) {
+	c.pool, c.out, c.lim = p, out, lim
+	c.r, c.w, c.bodyAt, c.brimful = 0, 0, -1, false
+	c.status, c.fields, c.length, c.left, c.framed = 0, c.fields[:0], 0, 0, noBody
+	c.chunks.reset()
+	c.heard, c.reuse, c.ended = false, false, false
+	c.aborted.Store(false)
 }
 
-func (c *Call) connect(p *Pool) (*upstream, error) {
+// sendAnew sends the request on a connection of its own.
+func (c *Call) sendAnew() error {
+	u, err := c.connect()
+	if err != nil {
+		return err
+	}
+	return c.sendOn(u)
+}
+
+// sendOn sends the request on a connection, and parts from it where that fails.
+func (c *Call) sendOn(u *upstream) error {
+	if err := c.hold(u); err != nil {
+		return err
+	}
+	u.base = u.sock.wrote
+	err := c.write(c.out)
+	c.sent = time.Now()
+	if err == nil {
+		return nil
+	}
+	untouched := u.sock.wrote == u.base
+	c.letGo(false)
+	return c.fault("write", err, untouched)
+}
+
+func (c *Call) connect() (*upstream, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c.mu.Lock()
-	c.cancel = cancel
-	stop := c.aborted
-	c.mu.Unlock()
-	if stop {
-		return nil, ErrAborted
-	}
-	limit := c.lim.Connect
+	c.setCancel(cancel)
+	defer c.setCancel(nil)
+	limit := or(c.lim.Connect, connectLimit)
 	if !c.lim.Total.IsZero() {
-		if left := time.Until(c.lim.Total); limit <= 0 || left < limit {
-			limit = max(left, time.Nanosecond)
-		}
+		limit = max(min(limit, time.Until(c.lim.Total)), time.Nanosecond)
 	}
-	u, err := p.connect(ctx, limit)
+	return c.pool.connect(ctx, limit)
+}
+
+// setCancel names what Abort cancels; a call that is aborted already is cancelled at once.
+func (c *Call) setCancel(cancel context.CancelFunc) {
 	c.mu.Lock()
-	c.cancel = nil
-	c.mu.Unlock()
-	return u, err
+	defer c.mu.Unlock()
+	if c.cancel = cancel; cancel != nil && c.aborted.Load() {
+		cancel()
+	}
 }
 
 // hold takes a connection for the call.
 func (c *Call) hold(u *upstream) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.up, c.live = u, u
-	if c.aborted {
-		c.up, c.live = nil, nil
+	if c.aborted.Load() {
 		u.pool.drop(u)
 		return ErrAborted
 	}
+	c.up, c.live = u, u
 	return nil
 }
 
 // letGo parts from the connection.
 func (c *Call) letGo(keep bool) {
-	if c.up == nil {
+	u := c.up
+	if u == nil {
 		return
 	}
-	u := c.up
 	c.mu.Lock()
 	c.up, c.live = nil, nil
-	keep = keep && !c.aborted
+	keep = keep && !c.aborted.Load()
 	c.mu.Unlock()
 	if keep {
 		u.pool.give(u)
@@ -176,43 +213,34 @@ func (c *Call) letGo(keep bool) {
 	}
 }
 
-func (c *Call) isAborted() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.aborted
-}
-
-// Abort ends the call from another goroutine: what waits returns ErrAborted.
+// Abort ends the call, from any goroutine: what waits, and what comes later, returns ErrAborted.
 func (c *Call) Abort() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.aborted = true
+	c.aborted.Store(true)
 	if c.cancel != nil {
 		c.cancel()
 	}
 	if c.live != nil {
-		c.live.nc.SetDeadline(past)
+		c.live.stop()
 	}
 }
 
-// Close ends the call. The connection is kept where the answer was read to its end.
+// Close ends the call and waits until nothing of the request is needed any more. The connection is kept where the answer
+// was read to its end. The answer's fields are no longer valid.
 func (c *Call) Close() {
-	c.letGo(c.ended && c.reuse && c.r == c.w)
-	if c.own != nil {
-		poolOf := c.own
-		c.own, c.buf = nil, nil
-		callBuffers.Put(poolOf)
+	if c.far != nil {
+		c.closeFar()
 	}
-	c.r, c.w = 0, 0
+	c.letGo(c.ended && c.reuse && c.r == c.w)
+	putBlock(c.block)
+	putBlock(c.headOf)
+	c.block, c.headOf, c.buf, c.r, c.w = nil, nil, nil, 0, 0
+	c.out, c.fields = nil, c.fields[:0]
+	clear(c.segs[:cap(c.segs)]) // they point into the caller's memory
 }
 
-// callBuffers is one for the process: calls of all pools need buffers of one size.
-var callBuffers = sync.Pool{New: func() any { b := make([]byte, upstreamBuffer); return &b }}
-
-// errUntouched says that a write failed before the upstream took anything.
-var errUntouched = errors.New("nothing was taken")
-
-// write sends head and body. Little is joined into one write; more goes as segments.
+// write sends head and body, at best in one system call.
 func (c *Call) write(out *Outgoing) error {
 	n := 0
 	for _, s := range out.Segments {
@@ -222,127 +250,102 @@ func (c *Call) write(out *Outgoing) error {
 	b = append(b, ' ')
 	b = append(b, out.Target...)
 	b = append(b, " HTTP/1.1\r\nHost: "...)
-	b = append(b, c.up.pool.target.Name...)
-	b = append(b, "\r\nContent-Length: "...)
-	b = strconv.AppendInt(b, int64(n), 10)
-	b = append(b, "\r\n"...)
-	b = append(b, out.Fields...)
-	b = append(b, "\r\n"...)
-	nc := c.up.nc
-	if limit := c.writeLimit(); !limit.IsZero() && n > joinBelow {
-		nc.SetWriteDeadline(limit)
-		defer nc.SetWriteDeadline(time.Time{})
+	b = append(b, c.pool.target.Name...)
+	b = append(b, crlf...)
+	if n > 0 || out.Method != "GET" && out.Method != "HEAD" {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, int64(n), 10)
+		b = append(b, crlf...)
 	}
-	if len(b)+n <= joinBelow || c.up.raw == nil && n <= 1<<20 {
+	b = append(b, out.Fields...)
+	b = append(b, crlf...)
+	segs := c.segs[:0]
+	if len(b)+n > c.up.joinBelow() {
+		segs = append(append(segs, b), out.Segments...)
+	} else {
 		for _, s := range out.Segments {
 			b = append(b, s...)
 		}
-		c.head = b
-		return untouched(nc.Write(b))
+		segs = append(segs, b)
 	}
-	c.head = b
-	return untouched(writeSegments(nc, b, out.Segments))
-}
-
-// writeLimit is the time by which a large body must have been taken.
-func (c *Call) writeLimit() time.Time {
-	t := c.lim.Total
-	if c.lim.Idle > 0 {
-		if by := time.Now().Add(c.lim.Idle); t.IsZero() || by.Before(t) {
-			t = by
-		}
-	}
-	return t
-}
-
-func untouched[N int | int64](n N, err error) error {
-	if err != nil && n == 0 {
-		return errors.Join(errUntouched, err)
-	}
-	return err
+	c.head, c.segs = b, segs
+	return c.up.wire.write(segs, or(c.lim.Idle, connectLimit), c.lim.Total)
 }
 
 // fault turns an error of the connection into one of the call.
-func (c *Call) fault(phase string, err error) error {
+func (c *Call) fault(phase string, err error, unsent bool) error {
 	switch {
-	case c.isAborted():
+	case c.aborted.Load():
 		return ErrAborted
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &TimeoutError{Phase: phase}
+		return &TimeoutError{Phase: phase, unsent: unsent}
 	}
-	return &CallError{Phase: phase, Err: err}
-}
-
-// arm sets the read deadline for what is waited for next.
-func (c *Call) arm(limit time.Duration, from time.Time) {
-	t := c.lim.Total
-	if limit > 0 {
-		if by := from.Add(limit); t.IsZero() || by.Before(t) {
-			t = by
-		}
-	}
-	c.setReadDeadline(t)
-}
-
-func (c *Call) setReadDeadline(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.aborted {
-		t = past
-	}
-	c.up.nc.SetReadDeadline(t)
+	return &CallError{Phase: phase, Err: err, unsent: unsent}
 }
 
 // fill reads once behind what is there.
-func (c *Call) fill() error {
-	if c.own == nil && c.buf == nil {
-		c.own = callBuffers.Get().(*[]byte)
-		c.buf = *c.own
-	}
-	n, err := c.up.nc.Read(c.buf[c.w:])
-	c.w += n
+func (c *Call) fill(until time.Time) error {
+	n, err := c.up.read(c, until)
 	if n > 0 {
-		c.heard = true
-		return nil
-	}
-	if err == nil {
-		err = io.ErrNoProgress
+		c.w += n
+		c.heard, c.brimful = true, c.w == len(c.buf)
 	}
 	return err
+}
+
+// room gives the free part of the buffer.
+func (c *Call) room() []byte {
+	if c.block == nil {
+		c.block = getBlock(upstreamBuffer)
+		c.buf = c.block.b
+	}
+	return c.buf[c.w:]
+}
+
+// vacate gives the buffer back while nothing of the answer has come.
+func (c *Call) vacate() {
+	if !c.heard {
+		putBlock(c.block)
+		c.block, c.buf = nil, nil
+	}
+}
+
+// until is when what is waited for now is late. Idle counts from the call of what waits.
+func (c *Call) until(now time.Time) time.Time {
+	switch {
+	case c.status == 0 && !c.heard && c.lim.FirstByte > 0:
+		return earlier(c.sent.Add(c.lim.FirstByte), c.lim.Total)
+	case (c.status != 0 || c.heard) && c.lim.Idle > 0:
+		return earlier(now.Add(c.lim.Idle), c.lim.Total)
+	}
+	return c.lim.Total
 }
 
 // Wait waits at most d for more bytes of the answer, without giving them; ready says whether there are any, or the
 // answer has ended. The call's own limits hold as well.
 func (c *Call) Wait(d time.Duration) (ready bool, err error) {
+	if c.far != nil {
+		return c.waitFar(d)
+	}
 	if c.r < c.w || c.ended || c.up == nil {
 		return true, nil
 	}
-	now := time.Now()
-	by := now.Add(d)
-	mine := c.lim.Total
-	if limit, from := c.current(now); limit > 0 {
-		if t := from.Add(limit); mine.IsZero() || t.Before(mine) {
-			mine = t
-		}
-	}
-	last := !mine.IsZero() && !mine.After(by)
-	if last {
-		by = mine
-	}
-	c.setReadDeadline(by)
 	if c.status != 0 {
-		c.r, c.w = c.bodyStart(), c.bodyStart()
+		c.behindHead()
 	}
-	err = c.fill()
+	now := time.Now()
+	by, limit := now.Add(d), c.until(now)
+	last := !limit.IsZero() && !limit.After(by)
+	err = c.fill(earlier(by, limit))
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, os.ErrDeadlineExceeded) && !last && !c.isAborted():
+	case errors.Is(err, os.ErrDeadlineExceeded) && !last && !c.aborted.Load():
 		return false, nil
-	case errors.Is(err, io.EOF):
+	case err == io.EOF:
 		return true, nil // Next or ReadHead will find it again
 	}
-	return false, c.fault(c.phase(), err)
+	return false, c.fault(c.phase(), err, false)
 }
 
 func (c *Call) phase() string {
@@ -350,19 +353,4 @@ func (c *Call) phase() string {
 		return "head"
 	}
 	return "body"
-}
-
-// current is the limit that counts now, and from when. Idle counts from the call of what waits.
-func (c *Call) current(now time.Time) (time.Duration, time.Time) {
-	if c.status == 0 && !c.heard {
-		return c.lim.FirstByte, c.sent
-	}
-	return c.lim.Idle, now
-}
-
-// writeSegments writes a head and a body's pieces with as few system calls as the connection allows.
-func writeSegments(nc net.Conn, head []byte, segs [][]byte) (int64, error) {
-	bufs := make(net.Buffers, 0, len(segs)+1)
-	bufs = append(append(bufs, head), segs...)
-	return bufs.WriteTo(nc)
 }

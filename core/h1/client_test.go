@@ -190,7 +190,7 @@ func TestClosedIdleConnectionsAreReplaced(t *testing.T) {
 		}
 		for deadline := time.Now().Add(2 * time.Second); ; { // until the close has arrived
 			p.mu.Lock()
-			gone := len(p.idle) == 1 && !p.idle[0].alive()
+			gone := len(p.idle) == 1 && !p.idle[0].quiet(0)
 			p.mu.Unlock()
 			if gone || time.Now().After(deadline) {
 				break

@@ -1,90 +1,134 @@
 package h1
 
 import (
+	"bytes"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// exchange is the Exchange of a connection of our own.
+// Exchange is one request and its answer. It is not for concurrent use but where a method says so.
+type Exchange interface {
+	// Head is valid until the exchange's end.
+	Head() *Head
+	// Arrived is when the last byte of the head had been read.
+	Arrived() time.Time
+	// RemoteAddr is the client's host:port.
+	RemoteAddr() string
+	// Body reads the whole body, once; it is valid until the handler returns. It asks for the body where the client
+	// waits to be asked and the length is within the limit. The error is ErrBodyTooLarge or a *RequestError, or the
+	// connection's.
+	Body(limit int64) ([]byte, error)
+	// Commit sets status and fields of the answer, complete "Name: value\r\n" lines that the caller has checked. A
+	// length of 0 or more is the body's; -1 is chunked. Nothing is sent before the first Write, Flush or End: head and
+	// first bytes leave in one write. Framing, Date and Connection are added here.
+	Commit(status int, fields []byte, length int64) error
+	// DeclareTrailer names the trailer's fields; before Commit, of chunked answers.
+	DeclareTrailer(names string)
+	Committed() bool
+	// Write sends bytes of the body, of a chunked one as one chunk. It waits while the client takes some within the
+	// limit, then ErrStalled; more than the declared length is ErrOverrun. Segs are not kept, nor changed.
+	Write(segs ...[]byte) error
+	// TryWrite is Write without waiting: what was not taken is returned, framed already, for WriteRaw. A connection
+	// that cannot do this returns all of it. The rest holds segs' bytes and is valid until the next write.
+	TryWrite(segs ...[]byte) (rest [][]byte, err error)
+	// WriteRaw goes on with what TryWrite left, perhaps in another goroutine, never beside another write.
+	WriteRaw(segs [][]byte) error
+	// Flush sends the head where it has not been sent.
+	Flush() error
+	// End ends the answer; trailers are lines as Commit's fields.
+	End(trailers []byte) error
+	// Abort ends the connection so that the client sees that the answer is not complete. What waits in WriteRaw or Write in
+	// another goroutine returns ErrAborted.
+	Abort()
+	// Watch calls gone once, from another goroutine, when the client closes its connection before Unwatch or the end.
+	// Early bytes of a next request are kept.
+	Watch(gone func())
+	// Unwatch ends the watch; gone is not running, and will not be called, once it has returned. Not to be called by gone.
+	Unwatch()
+	// Hijack gives the connection away, with what has been read of it beyond this request; before Commit. Where several
+	// exchanges share a connection, the error is errors.ErrUnsupported.
+	Hijack() (net.Conn, []byte, error)
+}
+
+// Handler answers one request. The exchange ends when it returns.
+type Handler func(Exchange)
+
+// exchange is the Exchange of a connection of our own. What writes an answer may be another goroutine than what began it,
+// but never two at once.
 type exchange struct {
 	c        *conn
 	head     Head
 	arrived  time.Time
 	broken   bool // the request's framing cannot be trusted
+	bodyRead bool // Body was called
 	bodyDone bool // all of the request's body has been read
-	body     bodyReader
+	body     *block
 
 	committed bool
 	sentHead  bool
 	ended     bool
-	aborted   bool
-	keep      bool
+	hijacked  bool
+	keep      bool // the connection
 	chunked   bool
 	noBody    bool  // HEAD, 204, 304
-	left      int64 // bytes of a declared length that are still to come
-	out       []byte
+	left      int64 // bytes of a declared length that are still to come; -1: none was declared
 	trailer   string
-	segs      [][]byte
 
-	watch watcher
+	watching bool
+	watch    sync.WaitGroup // of the goroutine that looks for the client's leaving
 }
 
-// begin makes the exchange ready for the next request.
-func (x *exchange) begin(_ []byte) {
-	fields := x.head.Fields[:0]
-	*x = exchange{c: x.c, head: Head{Fields: fields}, out: x.out[:0], segs: x.segs[:0], body: bodyReader{buf: x.body.buf}}
-	x.arrived = time.Now()
-	x.c.bodyAt = 0
+// begin makes the exchange ready for a request whose head has just been read.
+func (x *exchange) begin() {
+	c := x.c
+	*x = exchange{c: c, head: Head{Fields: c.work.fields[:0]}, arrived: time.Now()}
 }
 
 // finish ends the exchange after its handler; it says whether another request may follow on the connection.
-func (x *exchange) finish() bool {
+func (x *exchange) finish() (again bool) {
 	x.Unwatch()
-	if !x.committed {
-		x.Abort()
-	}
-	if !x.ended && !x.aborted {
-		if x.chunked || x.left > 0 {
+	if !x.hijacked && !x.ended && !x.c.stopped.Load() {
+		if !x.committed || x.chunked || x.left > 0 && !x.noBody {
 			x.Abort() // the handler left the answer incomplete
 		} else {
-			x.End(nil)
+			x.End(nil) // whose failure stops the connection
 		}
 	}
 	x.bodyDone = x.bodyDone || x.head.Length == 0
-	x.body.release()
-	if cap(x.out) > 64<<10 {
-		x.out = nil
-	}
-	return x.keep && x.ended && !x.broken && x.bodyDone && !x.aborted
+	putBlock(x.body)
+	putBlock(x.c.prev)
+	x.body, x.c.prev = nil, nil
+	x.c.work.fields = x.head.Fields
+	return x.keep && x.ended && !x.broken && x.bodyDone && !x.c.stopped.Load()
 }
 
-func (x *exchange) Head() *Head        { return &x.head }
-func (x *exchange) Arrived() time.Time { return x.arrived }
-func (x *exchange) RemoteAddr() string { return x.c.nc.RemoteAddr().String() }
-func (x *exchange) Committed() bool    { return x.committed }
-
+func (x *exchange) Head() *Head                 { return &x.head }
+func (x *exchange) Arrived() time.Time          { return x.arrived }
+func (x *exchange) RemoteAddr() string          { return x.c.nc.RemoteAddr().String() }
+func (x *exchange) Committed() bool             { return x.committed }
 func (x *exchange) DeclareTrailer(names string) { x.trailer = names }
 
 func (x *exchange) Commit(status int, fields []byte, length int64) error {
-	if x.committed {
+	if x.committed || x.hijacked {
 		return errTwice
 	}
 	x.committed = true
 	x.noBody = status == 204 || status == 304 || string(x.head.Method) == "HEAD"
 	x.chunked = length < 0 && x.head.Minor == 1 && !x.noBody
-	x.left = max(length, 0)
-	whole := x.head.Length == 0 || x.bodyDone
-	x.keep = !x.head.close && !x.broken && whole && (length >= 0 || x.chunked || x.noBody) && !x.c.srv.draining.Load()
-	b := append(x.out[:0], "HTTP/1.1 "...)
+	x.left = max(length, -1)
+	untilClose := length < 0 && !x.chunked && !x.noBody
+	early := x.broken || x.head.Length != 0 && !x.bodyDone // the client may still be sending
+	x.keep = !x.head.close && !early && !untilClose && x.c.srv.softEnd.Load() == nil
+	b := append(x.c.work.out[:0], "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, ' ')
 	b = append(b, http.StatusText(status)...)
 	b = append(b, "\r\nDate: "...)
-	b = append(b, dates.now(x.arrived)...)
-	b = append(b, "\r\n"...)
+	b = append(b, x.c.srv.date.at(time.Now())...)
+	b = append(b, crlf...)
 	b = append(b, fields...)
 	switch {
 	case x.chunked:
@@ -92,99 +136,108 @@ func (x *exchange) Commit(status int, fields []byte, length int64) error {
 		if x.trailer != "" {
 			b = append(b, "Trailer: "...)
 			b = append(b, x.trailer...)
-			b = append(b, "\r\n"...)
+			b = append(b, crlf...)
 		}
 	case length >= 0 && status != 204 && status != 304:
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, length, 10)
-		b = append(b, "\r\n"...)
+		b = append(b, crlf...)
 	}
 	if !x.keep {
 		b = append(b, "Connection: close\r\n"...)
 	} else if x.head.Minor == 0 {
 		b = append(b, "Connection: keep-alive\r\n"...)
 	}
-	x.out = append(b, "\r\n"...)
+	x.c.work.out = append(b, crlf...)
 	return nil
 }
 
-// frame puts what is still to be sent of the head, and the chunk's framing, around bytes of the body. Little is joined
-// into one piece; out is then the whole.
-func (x *exchange) frame(segs [][]byte) [][]byte {
+var crlf = []byte("\r\n")
+
+// frame puts what is still to be sent of the head, and a chunk's framing, around bytes of the body. Little is joined into
+// one piece.
+func (x *exchange) frame(segs [][]byte) ([][]byte, error) {
 	n := 0
 	for _, s := range segs {
 		n += len(s)
 	}
 	switch {
-	case x.noBody || n == 0 && x.sentHead:
+	case x.noBody:
 		segs, n = nil, 0
-	case !x.chunked:
+	case x.left >= 0 && int64(n) > x.left:
+		return nil, ErrOverrun
+	case x.left >= 0:
 		x.left -= int64(n)
 	}
+	w := x.c.work
 	if x.sentHead {
-		x.out = x.out[:0]
+		w.out = w.out[:0]
 	}
 	x.sentHead = true
-	if x.chunked && n > 0 {
-		x.out = strconv.AppendInt(x.out, int64(n), 16)
-		x.out = append(x.out, "\r\n"...)
+	chunk := x.chunked && n > 0
+	if chunk {
+		w.out = strconv.AppendInt(w.out, int64(n), 16)
+		w.out = append(w.out, crlf...)
 	}
-	if len(x.out)+n <= joinBelow {
-		for _, s := range segs {
-			x.out = append(x.out, s...)
+	if len(w.out)+n > x.c.joinBelow() {
+		w.segs = append(append(w.segs[:0], w.out), segs...)
+		if chunk {
+			w.segs = append(w.segs, crlf)
 		}
-		if x.chunked && n > 0 {
-			x.out = append(x.out, "\r\n"...)
-		}
-		if len(x.out) == 0 {
-			return nil
-		}
-		return append(x.segs[:0], x.out)
+		return w.segs, nil
 	}
-	x.segs = append(x.segs[:0], x.out)
-	x.segs = append(x.segs, segs...)
-	if x.chunked {
-		x.segs = append(x.segs, crlf)
+	for _, s := range segs {
+		w.out = append(w.out, s...)
 	}
-	return x.segs
+	if chunk {
+		w.out = append(w.out, crlf...)
+	}
+	w.segs = w.segs[:0]
+	if len(w.out) > 0 {
+		w.segs = append(w.segs, w.out)
+	}
+	return w.segs, nil
 }
 
-var crlf = []byte("\r\n")
-
-// joinBelow is the size up to which copying is cheaper than writing several pieces.
-const joinBelow = 16 << 10
-
-func (x *exchange) Write(segs ...[]byte) error {
-	if err := x.writable(); err != nil {
-		return err
-	}
-	return x.failed(x.c.write(x.frame(segs)))
-}
-
-func (x *exchange) TryWrite(segs ...[]byte) ([][]byte, error) {
-	if err := x.writable(); err != nil {
-		return nil, err
-	}
-	rest, err := x.c.tryWriteAll(x.frame(segs))
-	return rest, x.failed(err)
-}
-
-func (x *exchange) WriteRaw(segs [][]byte) error { return x.failed(x.c.write(segs)) }
-
-func (x *exchange) writable() error {
-	if x.ended || x.aborted || !x.committed {
+// open says why nothing can be written, if so.
+func (x *exchange) open() error {
+	if x.ended || !x.committed || x.c.stopped.Load() {
 		return ErrAborted
 	}
 	return nil
 }
 
-// failed makes a failed write the end of the connection.
-func (x *exchange) failed(err error) error {
+// outcome makes a failed write the end of the connection.
+func (x *exchange) outcome(err error) error {
 	if err != nil {
 		x.Abort()
 	}
 	return err
 }
+
+func (x *exchange) Write(segs ...[]byte) error {
+	if err := x.open(); err != nil {
+		return err
+	}
+	framed, err := x.frame(segs)
+	if err == nil {
+		err = x.c.write(framed)
+	}
+	return x.outcome(err)
+}
+
+func (x *exchange) TryWrite(segs ...[]byte) (rest [][]byte, err error) {
+	if err := x.open(); err != nil {
+		return nil, err
+	}
+	framed, err := x.frame(segs)
+	if err == nil {
+		rest, err = x.c.tryWrite(framed)
+	}
+	return rest, x.outcome(err)
+}
+
+func (x *exchange) WriteRaw(segs [][]byte) error { return x.outcome(x.c.write(segs)) }
 
 func (x *exchange) Flush() error {
 	if x.sentHead {
@@ -194,94 +247,77 @@ func (x *exchange) Flush() error {
 }
 
 func (x *exchange) End(trailers []byte) error {
-	if err := x.writable(); err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
-	if !x.chunked && !x.noBody && x.left > 0 {
-		x.Abort()
-		return ErrTruncated
+	if x.left > 0 && !x.noBody {
+		return x.outcome(ErrTruncated)
 	}
-	segs := x.frame(nil)
+	w := x.c.work
+	if x.sentHead {
+		w.out = w.out[:0]
+	}
+	x.sentHead = true
 	if x.chunked {
-		if len(segs) == 0 {
-			x.out = x.out[:0]
-		}
-		x.out = append(x.out, "0\r\n"...)
+		w.out = append(w.out, "0\r\n"...)
 		if x.trailer != "" {
-			x.out = append(x.out, trailers...)
+			w.out = append(w.out, trailers...)
 		}
-		x.out = append(x.out, "\r\n"...)
-		segs = append(x.segs[:0], x.out)
+		w.out = append(w.out, crlf...)
 	}
 	x.ended = true
-	if len(segs) == 0 {
+	if len(w.out) == 0 {
 		return nil
 	}
-	return x.failed(x.c.write(segs))
+	w.segs = append(w.segs[:0], w.out)
+	return x.outcome(x.c.write(w.segs))
 }
 
 func (x *exchange) Abort() {
-	if x.aborted {
-		return
+	if x.committed && !x.ended && !x.chunked && x.left < 0 {
+		// The end of the connection would be the answer's clean end. A reset is not.
+		nc := x.c.nc
+		if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+			nc = t.NetConn()
+		}
+		if t, ok := nc.(*net.TCPConn); ok {
+			t.SetLinger(0)
+			t.Close()
+		}
 	}
-	x.aborted, x.keep = true, false
-	if t, ok := x.c.nc.(interface{ SetLinger(int) error }); ok && x.committed && !x.ended {
-		t.SetLinger(0) // a reset: no reader takes what came for the whole
-	}
-	x.c.nc.SetDeadline(past)
-}
-
-// dateLine keeps the Date of the second.
-type dateLine struct {
-	mu   sync.Mutex // guards what follows while it is made anew
-	last atomic.Pointer[dated]
-}
-
-type dated struct {
-	second int64
-	text   []byte
-}
-
-// dates is one for the process: the time is the same for all servers.
-var dates dateLine
-
-func (d *dateLine) now(t time.Time) []byte {
-	sec := t.Unix()
-	if l := d.last.Load(); l != nil && l.second == sec {
-		return l.text
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l := &dated{second: sec, text: t.UTC().AppendFormat(nil, http.TimeFormat)}
-	d.last.Store(l)
-	return l.text
-}
-
-// watcher looks for the client's leaving while the handler waits for something else.
-type watcher struct {
-	running bool
-	done    sync.WaitGroup
+	x.c.stop()
 }
 
 func (x *exchange) Watch(gone func()) {
-	if x.watch.running || x.c.raw == nil || x.c.w > x.c.r {
-		return // bytes of a next request are there: the client has not left
+	if x.watching || !x.c.peer().ok() {
+		return
 	}
-	x.watch.running = true
-	x.c.setReadDeadline(time.Time{})
-	x.watch.done.Go(func() {
-		if x.c.closedByPeer() {
+	x.watching = true
+	x.c.readBy = time.Time{}
+	x.c.nc.SetReadDeadline(time.Time{})
+	x.watch.Go(func() {
+		if x.c.peer().waitGone() {
 			gone()
 		}
 	})
 }
 
 func (x *exchange) Unwatch() {
-	if !x.watch.running {
+	if !x.watching {
 		return
 	}
-	x.watch.running = false
+	x.watching = false
+	x.c.readBy = past
 	x.c.nc.SetReadDeadline(past)
-	x.watch.done.Wait()
-	x.c.deadline = past // to be set anew before the next read
+	x.watch.Wait()
+}
+
+func (x *exchange) Hijack() (net.Conn, []byte, error) {
+	if x.committed || x.hijacked || x.c.stopped.Load() {
+		return nil, nil, errTwice
+	}
+	x.Unwatch()
+	x.hijacked = true
+	x.c.nc.SetDeadline(time.Time{})
+	return x.c.nc, bytes.Clone(x.c.buf[x.c.r:x.c.w]), nil
 }

@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -22,43 +24,50 @@ type Target struct {
 // PoolOptions bound a pool; a zero takes the default.
 type PoolOptions struct {
 	MaxIdle    int           // connections kept for later; 256
-	MaxConns   int           // in all; 20,000
+	MaxConns   int           // in all; 20,000. A call waits for one of them, as long as it may for a connection
+	MaxWaiting int           // calls that wait so; 1,024
 	Idle       time.Duration // that a connection is kept; 90 s
 	HeadBytes  int           // of an answer's head; 64 KiB
 	RecvBuffer int           // SO_RCVBUF; 0: the system's
+	// HTTP2 speaks HTTP/2 by net/http, all calls over few connections; of the bounds above only Idle and HeadBytes hold
+	// then.
+	HTTP2 bool
 	// Dial connects; nil: the system's dialer. An address guard sits here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
+
+// connectLimit bounds waiting and connecting where a call names no limit.
+const connectLimit = 30 * time.Second
 
 // Pool keeps connections to one upstream. The one used last is used first, so that those too many grow old and are let
 // go. It is safe for concurrent use.
 type Pool struct {
 	target Target
 	opt    PoolOptions
+	h2     *http.Transport // of HTTP2; nil else
 
-	mu     sync.Mutex  // guards what follows
-	idle   []*upstream // oldest first
-	open   int
-	closed bool
+	mu      sync.Mutex  // guards what follows
+	idle    []*upstream // oldest first
+	waiting []chan *upstream
+	open    int // connections, and leave to open one
+	closed  bool
+	reaper  *time.Timer // lets old ones go while none is asked for; nil before the first is idle
+	reaping bool        // the reaper is set
 }
-
-// upstreamBuffer holds an answer's head and, most often, its body.
-const upstreamBuffer = 16 << 10
 
 // upstream is a connection to an upstream.
 type upstream struct {
-	pool   *Pool
-	nc     net.Conn
-	raw    syscall.RawConn // nil for TLS
-	since  time.Time       // idle since
-	used   bool            // has answered a request before
-	peekOK bool
-	peek   func(fd uintptr) bool
+	wire
+	pool  *Pool
+	since time.Time // idle since
+	used  bool      // has answered a request before
+	base  int64     // bytes written before the present request
 }
 
 // NewPool makes a pool; nothing is connected yet.
 func NewPool(t Target, o PoolOptions) *Pool {
-	o.MaxIdle, o.MaxConns, o.Idle, o.HeadBytes = or(o.MaxIdle, 256), or(o.MaxConns, 20000), or(o.Idle, 90*time.Second), or(o.HeadBytes, 64<<10)
+	o.MaxIdle, o.MaxConns, o.MaxWaiting = or(o.MaxIdle, 256), or(o.MaxConns, 20000), or(o.MaxWaiting, 1024)
+	o.Idle, o.HeadBytes = or(o.Idle, 90*time.Second), or(o.HeadBytes, 64<<10)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -67,13 +76,19 @@ func NewPool(t Target, o PoolOptions) *Pool {
 		if c.ClientSessionCache == nil {
 			c.ClientSessionCache = tls.NewLRUClientSessionCache(64)
 		}
-		c.NextProtos = []string{"http/1.1"}
+		if c.NextProtos = []string{"http/1.1"}; o.HTTP2 {
+			c.NextProtos = []string{"h2"}
+		}
 		t.TLS = c
 	}
-	return &Pool{target: t, opt: o}
+	p := &Pool{target: t, opt: o}
+	if o.HTTP2 {
+		p.h2 = p.transport()
+	}
+	return p
 }
 
-// Stats tells how many connections are open, and how many of them idle.
+// Stats tells how many connections are open, and how many of them idle; those of HTTP2 are not counted.
 func (p *Pool) Stats() (open, idle int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,12 +97,23 @@ func (p *Pool) Stats() (open, idle int) {
 
 // Close closes idle connections now and the others when their calls end.
 func (p *Pool) Close() {
+	if p.h2 != nil {
+		p.h2.CloseIdleConnections()
+		return
+	}
 	p.mu.Lock()
 	idle := p.idle
 	p.idle, p.closed = nil, true
 	p.open -= len(idle)
+	if p.reaper != nil {
+		p.reaper.Stop()
+	}
 	p.mu.Unlock()
-	for _, u := range idle {
+	closeAll(idle)
+}
+
+func closeAll(list []*upstream) {
+	for _, u := range list {
 		u.nc.Close()
 	}
 }
@@ -103,86 +129,147 @@ func (p *Pool) take() *upstream {
 		}
 		u := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		old := p.expired(time.Now())
 		p.mu.Unlock()
-		for _, o := range old {
-			o.nc.Close()
-		}
-		if u.alive() {
+		if age := time.Since(u.since); age < p.opt.Idle && u.quiet(age) {
 			return u
 		}
 		p.drop(u)
 	}
 }
 
-// expired takes the connections out that have been idle too long. The pool is locked.
-func (p *Pool) expired(now time.Time) []*upstream {
-	n := 0
-	for n < len(p.idle) && now.Sub(p.idle[n].since) > p.opt.Idle {
-		n++
-	}
-	if n == 0 {
-		return nil
-	}
-	old := append([]*upstream(nil), p.idle[:n]...)
-	p.idle = append(p.idle[:0], p.idle[n:]...)
-	p.open -= n
-	return old
-}
-
-// give keeps a connection for later.
+// give keeps a connection for later, or hands it to a call that waits. Where too many are kept the oldest goes.
 func (p *Pool) give(u *upstream) {
 	u.used, u.since = true, time.Now()
+	var surplus *upstream
 	p.mu.Lock()
-	keep := !p.closed && len(p.idle) < p.opt.MaxIdle
-	if keep {
-		p.idle = append(p.idle, u)
-	} else {
+	switch {
+	case p.closed:
+		surplus = u
 		p.open--
+	case len(p.waiting) > 0:
+		p.handOver(u)
+	default:
+		if len(p.idle) == p.opt.MaxIdle {
+			surplus = p.idle[0]
+			p.idle = append(p.idle[:0], p.idle[1:]...)
+			p.open--
+		}
+		p.idle = append(p.idle, u)
+		p.setReaper()
 	}
 	p.mu.Unlock()
-	if !keep {
-		u.nc.Close()
+	if surplus != nil {
+		surplus.nc.Close()
 	}
 }
 
 // drop closes a connection.
 func (p *Pool) drop(u *upstream) {
 	u.nc.Close()
-	p.mu.Lock()
-	p.open--
-	p.mu.Unlock()
+	p.free()
 }
 
-// errTooMany says that a pool has all the connections it may have.
-var errTooMany = errors.New("upstream: too many connections")
-
-// connect opens a connection within a limit.
-func (p *Pool) connect(ctx context.Context, limit time.Duration) (*upstream, error) {
+// free gives back the leave to have a connection.
+func (p *Pool) free() {
 	p.mu.Lock()
-	full := p.open >= p.opt.MaxConns
-	if !full {
-		p.open++
+	defer p.mu.Unlock()
+	if len(p.waiting) > 0 {
+		p.handOver(nil)
+		return
+	}
+	p.open--
+}
+
+// handOver gives the call that waits longest a connection, or with nil the leave to open one. The pool is locked.
+func (p *Pool) handOver(u *upstream) {
+	p.waiting[0] <- u // has room for one
+	p.waiting = p.waiting[1:]
+}
+
+// setReaper sees that the reaper comes when the oldest idle connection is too old. The pool is locked.
+func (p *Pool) setReaper() {
+	switch {
+	case p.reaping || p.closed:
+		return
+	case p.reaper == nil:
+		p.reaper = time.AfterFunc(p.opt.Idle, p.reap)
+	default:
+		p.reaper.Reset(max(p.opt.Idle-time.Since(p.idle[0].since), time.Millisecond))
+	}
+	p.reaping = true
+}
+
+// reap closes connections that have been idle too long.
+func (p *Pool) reap() {
+	p.mu.Lock()
+	n := 0
+	for n < len(p.idle) && time.Since(p.idle[n].since) >= p.opt.Idle {
+		n++
+	}
+	old := append([]*upstream(nil), p.idle[:n]...)
+	p.idle = append(p.idle[:0], p.idle[n:]...)
+	p.open -= n
+	p.reaping = false
+	if len(p.idle) > 0 {
+		p.setReaper()
 	}
 	p.mu.Unlock()
-	if full {
-		return nil, &CallError{Phase: "connect", Err: errTooMany}
+	closeAll(old)
+}
+
+// errTooMany says that a pool has all the connections it may have, and all the calls that may wait for one.
+var errTooMany = errors.New("too many connections")
+
+// connect opens a connection within a limit, waiting first for leave to.
+func (p *Pool) connect(ctx context.Context, limit time.Duration) (*upstream, error) {
+	ctx, cancel := context.WithTimeout(ctx, or(limit, connectLimit))
+	defer cancel()
+	u, err := p.leave(ctx)
+	if u != nil || err != nil {
+		return u, err
 	}
-	u, err := p.dial(ctx, limit)
-	if err != nil {
-		p.mu.Lock()
-		p.open--
-		p.mu.Unlock()
+	if u, err = p.dial(ctx); err != nil {
+		p.free()
 	}
 	return u, err
 }
 
-func (p *Pool) dial(ctx context.Context, limit time.Duration) (*upstream, error) {
-	if limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
+// leave gets leave to open a connection, or one that another call has done with.
+func (p *Pool) leave(ctx context.Context) (*upstream, error) {
+	p.mu.Lock()
+	switch {
+	case p.open < p.opt.MaxConns:
+		p.open++
+		p.mu.Unlock()
+		return nil, nil
+	case len(p.waiting) >= p.opt.MaxWaiting:
+		p.mu.Unlock()
+		return nil, &CallError{Phase: "connect", Err: errTooMany, unsent: true}
 	}
+	turn := make(chan *upstream, 1)
+	p.waiting = append(p.waiting, turn)
+	p.mu.Unlock()
+	select {
+	case u := <-turn:
+		return u, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	if i := slices.Index(p.waiting, turn); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		p.mu.Unlock()
+		return nil, connectError(ctx, "connect", ctx.Err())
+	}
+	p.mu.Unlock()
+	if u := <-turn; u != nil { // the turn came at the last moment
+		p.give(u)
+	} else {
+		p.free()
+	}
+	return nil, connectError(ctx, "connect", ctx.Err())
+}
+
+func (p *Pool) dial(ctx context.Context) (*upstream, error) {
 	nc, err := p.opt.Dial(ctx, "tcp", p.target.Host)
 	if err != nil {
 		return nil, connectError(ctx, "connect", err)
@@ -190,57 +277,55 @@ func (p *Pool) dial(ctx context.Context, limit time.Duration) (*upstream, error)
 	if t, ok := nc.(*net.TCPConn); ok && p.opt.RecvBuffer > 0 {
 		t.SetReadBuffer(p.opt.RecvBuffer) // the system's size serves too
 	}
-	u := &upstream{pool: p, nc: nc}
 	if p.target.TLS != nil {
 		tc := tls.Client(nc, p.target.TLS)
 		if err := tc.HandshakeContext(ctx); err != nil {
 			nc.Close()
 			return nil, connectError(ctx, "tls", err)
 		}
-		u.nc = tc
-		return u, nil
+		nc = tc
 	}
-	if sc, ok := nc.(syscall.Conn); ok {
-		if u.raw, err = sc.SyscallConn(); err != nil {
-			u.raw = nil
-		}
-	}
-	u.peek = u.tryPeek
+	u := &upstream{pool: p}
+	u.open(nc)
 	return u, nil
 }
 
-func connectError(ctx context.Context, phase string, err error) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return &TimeoutError{Phase: phase}
+// blindAge is how long a connection is trusted that cannot be looked at.
+const blindAge = 5 * time.Second
+
+// quiet says that the upstream has neither closed an idle connection nor sent bytes that nobody asked for, which would be
+// taken for the next answer. It costs one system call.
+func (u *upstream) quiet(age time.Duration) bool {
+	if s := u.peer(); s.ok() {
+		return s.quiet()
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	return age < blindAge
+}
+
+// untaken says whether it is certain that the upstream has got no byte of the present request: it had closed its side
+// when nothing of the request had been acknowledged. A reset proves nothing, since it may come before an acknowledgement.
+func (u *upstream) untaken(err error) bool {
+	const syn = 1
+	acked, known := u.sock.acked()
+	return err == io.EOF && known && acked <= u.base+syn
+}
+
+func connectError(ctx context.Context, phase string, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
+		return &TimeoutError{Phase: phase, unsent: true}
+	case errors.Is(ctx.Err(), context.Canceled):
 		return ErrAborted
 	}
-	return &CallError{Phase: phase, Err: err}
-}
-
-// alive says whether an idle connection has neither been closed by the upstream nor been sent bytes that nobody asked
-// for. It costs one system call.
-func (u *upstream) alive() bool {
-	if u.raw == nil {
-		return time.Since(u.since) < 30*time.Second // under TLS a peek says nothing
-	}
-	u.peekOK = false
-	u.raw.Read(u.peek)
-	return u.peekOK
-}
-
-func (u *upstream) tryPeek(fd uintptr) bool {
-	var b [1]byte
-	_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	u.peekOK = err == syscall.EAGAIN
-	return true
+	return &CallError{Phase: phase, Err: err, unsent: true}
 }
 
 // CallError says that a call failed, and how far it had come.
 type CallError struct {
 	Phase string // connect, tls, write, head, body
 	Err   error
+
+	unsent bool // no byte of the request has reached the upstream
 }
 
 // Error names the phase and the cause.
@@ -252,20 +337,17 @@ func (e *CallError) Unwrap() error { return e.Err }
 // TimeoutError says that a limit of a call was met.
 type TimeoutError struct {
 	Phase string // connect, tls, write, head, body
+
+	unsent bool
 }
 
 // Error names the phase.
 func (e *TimeoutError) Error() string { return "upstream: time limit met at " + e.Phase }
 
-// NotSent says whether an error proves that no byte of the request has reached the upstream.
+// NotSent says whether an error proves that no byte of the request has reached the upstream, so that it is safe to send it
+// again.
 func NotSent(err error) bool {
 	var late *TimeoutError
 	var call *CallError
-	switch {
-	case errors.As(err, &late):
-		return late.Phase == "connect" || late.Phase == "tls"
-	case errors.As(err, &call):
-		return call.Phase == "connect" || call.Phase == "tls"
-	}
-	return false
+	return errors.As(err, &late) && late.unsent || errors.As(err, &call) && call.unsent
 }

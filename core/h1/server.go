@@ -1,10 +1,13 @@
 package h1
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -30,12 +33,14 @@ type Server struct {
 	MaxConns    int           // 20,000
 	SendBuffer  int           // SO_SNDBUF of clients' sockets; 0: the system's
 
-	mu        sync.Mutex // guards listeners and conns
+	mu        sync.Mutex // guards listeners, conns and closers
 	listeners map[net.Listener]bool
 	conns     map[*conn]bool
-	draining  atomic.Bool
-	running   sync.WaitGroup // connections
-	buffers   sync.Pool      // *[]byte of bufferSize
+	closers   []func()                  // of what serves connections beside this server
+	softEnd   atomic.Pointer[time.Time] // set once Drain or Close has begun: when idle connections end
+	running   sync.WaitGroup            // Serve's callers and connections
+	works     sync.Pool                 // *work
+	date      dateLine
 }
 
 // bufferSize holds a head and a small body.
@@ -55,12 +60,19 @@ func (s *Server) logger() *slog.Logger {
 	return s.Log
 }
 
-func (s *Server) getBuffer() *[]byte {
-	if b, ok := s.buffers.Get().(*[]byte); ok {
-		return b
+func (s *Server) getWork() *work {
+	if w, ok := s.works.Get().(*work); ok {
+		return w
 	}
-	b := make([]byte, bufferSize)
-	return &b
+	return &work{buf: make([]byte, bufferSize)}
+}
+
+func (s *Server) putWork(w *work) {
+	if cap(w.out) > maxKeptOut {
+		w.out = nil
+	}
+	clear(w.segs[:cap(w.segs)]) // they point into the handler's memory
+	s.works.Put(w)
 }
 
 // Serve accepts connections until the listener is closed by Drain or Close; it then returns nil.
@@ -70,7 +82,12 @@ func (s *Server) Serve(l net.Listener) error {
 		s.listeners, s.conns = map[net.Listener]bool{}, map[*conn]bool{}
 	}
 	s.listeners[l] = true
+	s.running.Add(1) // so that Drain, once it waits, counts the last connection that is accepted
 	s.mu.Unlock()
+	defer s.running.Done()
+	if s.softEnd.Load() != nil {
+		l.Close()
+	}
 	pause := time.Duration(0)
 	for {
 		nc, err := l.Accept()
@@ -79,7 +96,7 @@ func (s *Server) Serve(l net.Listener) error {
 			pause = 0
 			s.serveConn(nc)
 			continue
-		case s.draining.Load() || errors.Is(err, net.ErrClosed):
+		case s.softEnd.Load() != nil || errors.Is(err, net.ErrClosed):
 			return nil
 		}
 		// Out of descriptors, most likely: connections that end will free some.
@@ -105,46 +122,41 @@ func (s *Server) serveConn(nc net.Conn) {
 	}
 	go func() {
 		defer s.running.Done()
-		defer func() {
-			nc.Close()
-			s.mu.Lock()
-			delete(s.conns, c)
-			s.mu.Unlock()
-		}()
-		if t, ok := nc.(*secured); ok {
-			switch err := t.agree(); {
-			case err == errHandedOver:
-				nc = handedOver{nc} // another server closes it
-				return
-			case err != nil:
-				return
-			}
-			c.nc = t.Conn
+		if c.run() {
+			c.nc.Close()
 		}
-		c.serve()
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
 	}()
 }
 
-// handedOver is a connection that is no longer ours to close.
-type handedOver struct{ net.Conn }
-
-// Close does nothing.
-func (handedOver) Close() error { return nil }
+// run serves a connection to its end; it says whether it is still ours to close.
+func (c *conn) run() (ours bool) {
+	defer func() {
+		if p := recover(); p != nil { // in Reject, where a panic of the handler's is being answered
+			c.srv.logger().Error("connection: panic", "panic", p, "stack", string(debug.Stack()))
+			ours = true
+		}
+	}()
+	if t, ok := c.nc.(*secured); ok {
+		if err := t.agree(); err != nil {
+			return err != errHandedOver
+		}
+	}
+	return c.serve()
+}
 
 // Drain stops accepting, answers with "Connection: close" from now on, gives idle connections a moment for a request that
 // is on its way, and waits until all have ended or ctx has. A request that has been read is answered.
 func (s *Server) Drain(ctx context.Context) error {
-	s.draining.Store(true)
-	s.mu.Lock()
-	for l := range s.listeners {
-		l.Close()
-	}
-	for c := range s.conns {
-		c.wakeIdle()
-	}
-	s.mu.Unlock()
+	s.shut(time.Now().Add(or(s.SoftClose, time.Second)), func(c *conn) {
+		if c.idle.Load() {
+			c.nudge()
+		}
+	})
 	done := make(chan struct{})
-	go func() {
+	go func() { // ends with the last connection, as Close does
 		s.running.Wait()
 		close(done)
 	}()
@@ -156,35 +168,56 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends all connections and waits for their goroutines.
+// Close ends all connections and waits for their goroutines, so for handlers too.
 func (s *Server) Close() {
-	s.draining.Store(true)
+	s.shut(past, func(c *conn) {
+		c.stop()
+		c.nc.Close()
+	})
 	s.mu.Lock()
+	closers := s.closers
+	s.mu.Unlock()
+	for _, f := range closers {
+		f()
+	}
+	s.running.Wait()
+}
+
+// shut closes the listeners and does something to each connection.
+func (s *Server) shut(end time.Time, each func(*conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.softEnd.Store(&end)
 	for l := range s.listeners {
 		l.Close()
 	}
 	for c := range s.conns {
-		c.nc.Close()
+		each(c)
 	}
-	s.mu.Unlock()
-	s.running.Wait()
 }
 
-// handle runs the handler; a panic ends this exchange alone.
-func (s *Server) handle(ex Exchange, h func()) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		s.logger().Error("request: panic", "panic", p, "stack", string(debug.Stack()))
-		if ex.Committed() {
-			ex.Abort()
-			return
-		}
-		s.reject(ex, &RequestError{Status: 500, Msg: "internal error"})
-	}()
-	h()
+// handle has a request answered: by Reject where it was refused. A panic ends this exchange alone.
+func (s *Server) handle(ex Exchange, refused *RequestError) {
+	defer s.recovered(ex)
+	if refused != nil {
+		s.reject(ex, refused)
+		return
+	}
+	s.Handler(ex)
+}
+
+// recovered deals with a panic of the handler's.
+func (s *Server) recovered(ex Exchange) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	s.logger().Error("request: panic", "panic", p, "stack", string(debug.Stack()))
+	if ex.Committed() {
+		ex.Abort()
+		return
+	}
+	s.reject(ex, &RequestError{Status: 500, Msg: "internal error"})
 }
 
 // reject answers a request that the handler does not see, or has failed on.
@@ -192,9 +225,298 @@ func (s *Server) reject(ex Exchange, e *RequestError) {
 	if s.Reject != nil {
 		s.Reject(ex, e)
 	}
-	if !ex.Committed() {
-		ex.Commit(e.Status, []byte("Content-Type: text/plain; charset=utf-8\r\n"), int64(len(e.Msg)))
-		ex.Write([]byte(e.Msg))
+	if ex.Committed() {
+		return
+	}
+	if ex.Commit(e.Status, []byte("Content-Type: text/plain; charset=utf-8\r\n"), int64(len(e.Msg))) == nil && ex.Write([]byte(e.Msg)) == nil {
 		ex.End(nil)
+	}
+}
+
+// dateLine keeps the text of the Date field for its second.
+type dateLine struct{ last atomic.Pointer[dated] }
+
+type dated struct {
+	second int64
+	text   []byte
+}
+
+func (d *dateLine) at(t time.Time) []byte {
+	sec := t.Unix()
+	if l := d.last.Load(); l != nil && l.second == sec {
+		return l.text
+	}
+	l := &dated{second: sec, text: t.UTC().AppendFormat(nil, http.TimeFormat)}
+	d.last.Store(l)
+	return l.text
+}
+
+// conn is a client's connection.
+type conn struct {
+	wire
+	srv     *Server
+	work    *work  // nil while the connection is idle
+	buf     []byte // what has been read lies in buf[r:w]; work's, or big's
+	big     *block // where a head did not fit work's buffer
+	prev    *block // likewise, of which the present head still needs bytes
+	r, w    int
+	headEnd int         // in buf, of the present request
+	begun   bool        // a byte of the present request has come
+	idle    atomic.Bool // waiting for a request
+	into    place       // of reads that do not go to buf
+	ex      exchange
+}
+
+// work is what a connection needs while it has a request: an idle one holds nothing.
+type work struct {
+	buf    []byte
+	fields []Field
+	out    []byte // an answer's head and framing
+	segs   [][]byte
+}
+
+// maxKeptOut bounds the out buffer that goes back to the pool.
+const maxKeptOut = 32 << 10
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{srv: s}
+	if t, ok := nc.(*net.TCPConn); ok && s.SendBuffer > 0 {
+		t.SetWriteBuffer(s.SendBuffer) // the system's size serves too
+	}
+	c.open(nc)
+	c.ex.c = c
+	return c
+}
+
+// errIdle says that a connection ended between requests.
+var errIdle = errors.New("idle connection closed")
+
+// serve answers requests one after the other. It says whether the connection is still ours to close.
+func (c *conn) serve() (ours bool) {
+	defer c.putWork()
+	for {
+		head, err := c.readHead()
+		if err != nil {
+			c.refuse(err)
+			return true
+		}
+		c.ex.begin()
+		refused := c.ex.head.parse(head, or(c.srv.MaxFields, 256))
+		c.ex.broken = refused != nil
+		c.srv.handle(&c.ex, refused)
+		switch again := c.ex.finish(); {
+		case c.ex.hijacked:
+			return false
+		case !again:
+			c.linger()
+			return true
+		}
+		c.begun = c.r < c.w
+	}
+}
+
+// refuse answers a head that could not be read whole, where the client can still be told.
+func (c *conn) refuse(err error) {
+	var e *RequestError
+	if !errors.As(err, &e) {
+		return
+	}
+	c.ex.begin()
+	c.ex.broken = true
+	c.srv.handle(&c.ex, e)
+	c.ex.finish()
+	c.linger()
+}
+
+// readHead reads up to the blank line and gives the head without it. The head stays in buf.
+func (c *conn) readHead() ([]byte, error) {
+	if !c.begun {
+		if err := c.await(); err != nil {
+			return nil, err
+		}
+		c.begun = true
+	}
+	var until time.Time // set when more must be waited for
+	limit, scanned, blank := or(c.srv.HeadBytes, 64<<10), 0, false
+	for {
+		text := c.buf[c.r:c.w]
+		if !blank && bytes.HasPrefix(text, crlf) { // one empty line before the request line is skipped (RFC 9112 2.2)
+			c.r, blank, text = c.r+2, true, text[2:]
+		}
+		from := max(0, scanned-3)
+		if i := bytes.Index(text[from:], []byte("\r\n\r\n")); i >= 0 {
+			end := from + i + 4
+			if end > limit {
+				return nil, &RequestError{Status: 431, Msg: "head: larger than its limit"}
+			}
+			c.r += end
+			c.headEnd = c.r
+			return text[:end-2], nil
+		}
+		if bareLineFeed(text, scanned) {
+			return nil, bad("header: bare line feed, want CRLF")
+		}
+		if scanned = len(text); scanned >= limit {
+			return nil, &RequestError{Status: 431, Msg: "head: larger than its limit"}
+		}
+		if until.IsZero() {
+			until = time.Now().Add(or(c.srv.HeadTimeout, 10*time.Second))
+		}
+		c.makeRoom(limit)
+		if n, err := c.fill(nil, until); err == nil {
+			c.w += n
+		} else if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, &RequestError{Status: 408, Msg: "head: not complete within its time limit"}
+		} else {
+			return nil, err
+		}
+	}
+}
+
+// bareLineFeed looks for a line feed without its carriage return, so that such a head is refused before its time limit.
+func bareLineFeed(text []byte, from int) bool {
+	for {
+		i := bytes.IndexByte(text[from:], '\n')
+		if i < 0 {
+			return false
+		}
+		if from += i + 1; from < 2 || text[from-2] != '\r' {
+			return true
+		}
+	}
+}
+
+// await waits for the first bytes of a request. No buffer is held while there are none.
+func (c *conn) await() error {
+	c.r, c.w, c.headEnd = 0, 0, 0
+	c.idle.Store(true)
+	defer c.idle.Store(false)
+	until := time.Now().Add(or(c.srv.Idle, time.Minute))
+	for {
+		if end := c.srv.softEnd.Load(); end != nil { // Drain has begun
+			until = earlier(until, *end)
+		}
+		n, err := c.read(c, until)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = c.lastLook()
+		}
+		switch {
+		case err == nil:
+			c.w = n
+			return nil
+		case err != errNudged:
+			return errIdle
+		}
+	}
+}
+
+// lastLook reads what came just when the idle limit was met, so that closing loses no request that is here already.
+func (c *conn) lastLook() (int, error) {
+	if !c.sock.ok() {
+		return 0, errIdle
+	}
+	c.arm(time.Now(), time.Time{})
+	n, err := c.sock.readNow(c)
+	if n == 0 && err == nil {
+		err = errIdle
+	}
+	return n, err
+}
+
+// fill reads once, to b or, where that is nil, behind what is in buf.
+func (c *conn) fill(b []byte, until time.Time) (n int, err error) {
+	var to room = c
+	if b != nil {
+		c.into.b = b
+		to = &c.into
+	}
+	for n, err = c.read(to, until); err == errNudged; n, err = c.read(to, until) {
+		// Drain wakes connections that are idle; this one has a request.
+	}
+	return n, err
+}
+
+// room gives the free part of buf.
+func (c *conn) room() []byte {
+	if c.work == nil {
+		c.work = c.srv.getWork()
+		c.buf = c.work.buf
+	}
+	return c.buf[c.w:]
+}
+
+// vacate gives all buffers back between requests.
+func (c *conn) vacate() {
+	if !c.begun {
+		c.putWork()
+	}
+}
+
+// makeRoom sees that buf can take more bytes of a head.
+func (c *conn) makeRoom(limit int) {
+	switch {
+	case c.w < len(c.buf):
+	case c.r > 0:
+		c.w = copy(c.buf, c.buf[c.r:c.w])
+		c.r = 0
+	default:
+		bigger := getBlock(min(2*len(c.buf), limit+smallBlock))
+		copy(bigger.b, c.buf)
+		putBlock(c.big)
+		c.big, c.buf = bigger, bigger.b
+	}
+}
+
+// retire makes a larger block the buffer and keeps the present one until the exchange ends.
+func (c *conn) retire(bigger *block) {
+	putBlock(c.prev)
+	c.prev, c.big, c.buf = c.big, bigger, bigger.b
+}
+
+// putWork gives the buffers back; nothing in them is needed any more.
+func (c *conn) putWork() {
+	if c.work == nil {
+		return
+	}
+	putBlock(c.big)
+	putBlock(c.prev)
+	c.big, c.prev = nil, nil
+	c.work.fields = c.ex.head.Fields
+	c.srv.putWork(c.work)
+	c.ex.head = Head{}
+	c.work, c.buf, c.r, c.w = nil, nil, 0, 0
+}
+
+// write sends bytes and waits for the client to take them, at most the stall limit without progress.
+func (c *conn) write(segs [][]byte) error {
+	err := c.wire.write(segs, or(c.srv.Stall, 30*time.Second), time.Time{})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return ErrStalled
+	}
+	return err
+}
+
+// lingerBytes and lingerTime bound what is still read after an answer that came before the end of what the client sends,
+// so that it reads the answer and not a reset.
+const (
+	lingerBytes = 256 << 10
+	lingerTime  = time.Second
+)
+
+// linger closes the sending side and reads on for a little where the client may still be sending.
+func (c *conn) linger() {
+	if c.stopped.Load() || !c.ex.broken && c.ex.bodyDone && c.r == c.w {
+		return
+	}
+	if t, ok := c.nc.(interface{ CloseWrite() error }); !ok || t.CloseWrite() != nil {
+		return
+	}
+	c.room()
+	until := time.Now().Add(lingerTime)
+	for total := 0; total < lingerBytes; {
+		n, err := c.fill(c.work.buf, until)
+		if total += n; err != nil {
+			return
+		}
 	}
 }

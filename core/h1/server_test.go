@@ -98,8 +98,8 @@ func statuses(answer string) []string {
 
 const host = "Host: h\r\n"
 
-// wire is what is sent, and what must come of it: the statuses in order, and how often the handler ran.
-var wire = []struct {
+// wireCases are what is sent, and what must come of it: the statuses in order, and how often the handler ran.
+var wireCases = []struct {
 	name, text, want string
 	calls            int64
 }{
@@ -171,7 +171,7 @@ var wire = []struct {
 }
 
 func TestWire(t *testing.T) {
-	for _, c := range wire {
+	for _, c := range wireCases {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, &Server{Handler: echo})
 			got := strings.Join(statuses(r.raw(t, c.text)), " ")

@@ -1,0 +1,171 @@
+package h1
+
+import (
+	"io"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket reaches a connection's descriptor past net.Conn: reads and writes that need not wait, many segments in one
+// system call, and what the kernel knows of the peer. Its zero value reaches nothing. One goroutine may read while
+// another writes.
+type socket struct {
+	raw syscall.RawConn
+
+	// What a call into the poller works on. The functions are bound once, so that no call allocates.
+	to      room
+	readN   int
+	readErr error
+	noWait  bool // of the read
+	reader  func(fd uintptr) bool
+
+	segs     [][]byte
+	wrote    int64 // bytes, since the connection was opened
+	writeErr error
+	wait     bool // of the write
+	writer   func(fd uintptr) bool
+}
+
+// open reaches for the descriptor; a connection without one, such as TLS, leaves the zero value.
+func (s *socket) open(nc net.Conn) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return
+	}
+	if raw, err := sc.SyscallConn(); err == nil {
+		s.raw, s.reader, s.writer = raw, s.tryRead, s.tryWrite
+	}
+}
+
+func (s *socket) ok() bool { return s.raw != nil }
+
+// read waits for bytes and reads them into a room that is asked for when there is something to try.
+func (s *socket) read(to room) (int, error) { return s.readOnce(to, false) }
+
+// readNow reads what is there already; 0 without an error is nothing.
+func (s *socket) readNow(to room) (int, error) { return s.readOnce(to, true) }
+
+func (s *socket) readOnce(to room, noWait bool) (int, error) {
+	s.to, s.noWait, s.readN, s.readErr = to, noWait, 0, nil
+	err := s.raw.Read(s.reader)
+	s.to = nil
+	if err != nil {
+		return 0, err
+	}
+	return s.readN, s.readErr
+}
+
+func (s *socket) tryRead(fd uintptr) bool {
+	b := s.to.room()
+	n, err := syscall.Read(int(fd), b)
+	for err == syscall.EINTR {
+		n, err = syscall.Read(int(fd), b)
+	}
+	switch {
+	case err == syscall.EAGAIN:
+		s.to.vacate()
+		return s.noWait
+	case err != nil:
+		s.readErr = err
+	case n == 0:
+		s.readErr = io.EOF
+	default:
+		s.readN = n
+	}
+	return true
+}
+
+// write sends what the kernel takes at once and gives the rest, in segs' own memory. With wait it first waits until
+// the kernel takes something.
+func (s *socket) write(segs [][]byte, wait bool) (rest [][]byte, err error) {
+	s.segs, s.wait, s.writeErr = segs, wait, nil
+	err = s.raw.Write(s.writer)
+	rest, s.segs = s.segs, nil
+	if err == nil {
+		err = s.writeErr
+	}
+	return rest, err
+}
+
+// maxSegments is the kernel's limit for one call (IOV_MAX).
+const maxSegments = 1024
+
+func (s *socket) tryWrite(fd uintptr) bool {
+	for len(s.segs) > 0 {
+		n, err := writev(int(fd), s.segs[:min(len(s.segs), maxSegments)])
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			return !s.wait
+		case err != nil:
+			s.writeErr = err
+			return true
+		}
+		s.wrote += int64(n)
+		if whole := advance(&s.segs, n); !whole {
+			return true // the kernel is full
+		}
+	}
+	return true
+}
+
+func writev(fd int, segs [][]byte) (int, error) {
+	if len(segs) == 1 {
+		return syscall.Write(fd, segs[0])
+	}
+	return unix.Writev(fd, segs)
+}
+
+// advance takes n bytes off the front; it says whether they end with a segment.
+func advance(segs *[][]byte, n int) (whole bool) {
+	s := *segs
+	for len(s) > 0 && n >= len(s[0]) {
+		n -= len(s[0])
+		s = s[1:]
+	}
+	*segs = s
+	if n > 0 {
+		s[0] = s[0][n:]
+	}
+	return n == 0
+}
+
+// waitGone waits until the peer has closed or reset the connection; false: the read deadline came first. Nothing is
+// taken off the connection, and bytes that lie in it do not matter.
+func (s *socket) waitGone() bool {
+	err := s.raw.Read(func(fd uintptr) bool { return polled(fd, unix.POLLRDHUP) })
+	return err == nil
+}
+
+// quiet says whether the peer has neither closed the connection nor sent anything that has not been read.
+func (s *socket) quiet() bool {
+	var some bool
+	err := s.raw.Control(func(fd uintptr) { some = polled(fd, unix.POLLIN|unix.POLLRDHUP) })
+	return err == nil && !some
+}
+
+// polled says whether one of the events, an error or a hang-up is there now.
+func polled(fd uintptr, events int16) bool {
+	p := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
+	n, err := unix.Poll(p[:], 0)
+	for err == syscall.EINTR {
+		n, err = unix.Poll(p[:], 0)
+	}
+	return n > 0 || err != nil
+}
+
+// acked is how many bytes the peer's kernel has acknowledged (tcpi_bytes_acked, RFC 4898; the SYN counts as one).
+func (s *socket) acked() (n int64, ok bool) {
+	if s.raw == nil {
+		return 0, false
+	}
+	err := s.raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n, ok = int64(info.Bytes_acked), true
+		}
+	})
+	return n, ok && err == nil
+}

@@ -1,0 +1,239 @@
+package h1
+
+import (
+	"errors"
+	"io"
+	"math/bits"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// wire is a connection as both sides use it: reads with a time by which they end, into a buffer that is only taken when
+// there is something to read; vectored writes that wait as long as the peer takes some. It is for one reader and one
+// writer; stop and nudge are for anyone.
+type wire struct {
+	nc      net.Conn
+	sock    socket
+	under   socket    // of the connection that TLS runs on: to look at, not to read
+	readBy  time.Time // the read deadline as it was set last; zero: none
+	writeBy time.Time // likewise, of a connection without a socket
+	stopped atomic.Bool
+	nudged  atomic.Bool
+}
+
+// room is where a read puts its bytes.
+type room interface {
+	// room gives the place, taking a buffer where there is none.
+	room() []byte
+	// vacate is called when there is nothing to read yet: a buffer that holds nothing may be given back.
+	vacate()
+}
+
+// place is a room that is there already.
+type place struct{ b []byte }
+
+func (p *place) room() []byte { return p.b }
+func (p *place) vacate()      {}
+
+// past is a time that is over.
+var past = time.Unix(1, 0)
+
+// errNudged says that a read was asked to return, with nothing.
+var errNudged = errors.New("read nudged")
+
+func (w *wire) open(nc net.Conn) {
+	w.nc = nc
+	w.sock.open(nc)
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		w.under.open(t.NetConn())
+	}
+}
+
+// peer is the socket that shows what the peer does.
+func (w *wire) peer() *socket {
+	if w.sock.ok() {
+		return &w.sock
+	}
+	return &w.under
+}
+
+// stop makes all that waits, and all that comes later, return ErrAborted.
+func (w *wire) stop() {
+	w.stopped.Store(true)
+	w.nc.SetDeadline(past)
+}
+
+// nudge makes the read that waits, or the next one, return errNudged.
+func (w *wire) nudge() {
+	w.nudged.Store(true)
+	w.nc.SetReadDeadline(past)
+}
+
+// arm sees that a read ends by a time, the latest. To set a deadline is a timer's work, so an earlier one that leaves at
+// least half of the time is kept: where it fires, read goes on.
+func (w *wire) arm(now, until time.Time) {
+	switch {
+	case until.IsZero():
+		if w.readBy.IsZero() {
+			return
+		}
+	case !w.readBy.IsZero() && !w.readBy.After(until) && w.readBy.Sub(now) >= until.Sub(now)/2:
+		return
+	}
+	w.readBy = until
+	w.nc.SetReadDeadline(until)
+}
+
+// read waits for bytes until a time, zero: for ever. Its error is io.EOF, os.ErrDeadlineExceeded, ErrAborted, errNudged or
+// the connection's.
+func (w *wire) read(to room, until time.Time) (int, error) {
+	for {
+		w.arm(time.Now(), until)
+		if w.stopped.Load() {
+			return 0, ErrAborted
+		}
+		if w.nudged.Load() {
+			w.nudged.Store(false)
+			w.readBy = past
+			return 0, errNudged
+		}
+		n, err := w.readOnce(to)
+		switch {
+		case n > 0:
+			return n, nil
+		case err == nil:
+			return 0, io.ErrNoProgress
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return 0, err
+		case !until.IsZero() && !time.Now().Before(until) && !w.stopped.Load():
+			return 0, err
+		}
+		w.readBy = past // an earlier deadline that was kept, or one that stop or nudge has set
+	}
+}
+
+func (w *wire) readOnce(to room) (int, error) {
+	if w.sock.ok() {
+		return w.sock.read(to)
+	}
+	return w.nc.Read(to.room())
+}
+
+// write sends all segments. It waits as long as the peer takes some within stall, and until a time, zero: any. The error
+// is os.ErrDeadlineExceeded, ErrAborted or the connection's. Segs' elements are changed.
+func (w *wire) write(segs [][]byte, stall time.Duration, until time.Time) error {
+	if w.stopped.Load() {
+		return ErrAborted
+	}
+	if !w.sock.ok() {
+		return w.writeThrough(segs, stall, until)
+	}
+	rest, err := w.sock.write(segs, false)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	for err == nil && len(rest) > 0 {
+		w.nc.SetWriteDeadline(earlier(time.Now().Add(stall), until))
+		if w.stopped.Load() {
+			return ErrAborted
+		}
+		rest, err = w.sock.write(rest, true)
+	}
+	if w.stopped.Load() {
+		return ErrAborted
+	}
+	w.nc.SetWriteDeadline(time.Time{}) // one that has passed would fail later writes
+	return err
+}
+
+// tryWrite sends what the connection takes without waiting and gives the rest, which is segs' memory.
+func (w *wire) tryWrite(segs [][]byte) ([][]byte, error) {
+	if w.stopped.Load() {
+		return nil, ErrAborted
+	}
+	if !w.sock.ok() {
+		return segs, nil
+	}
+	return w.sock.write(segs, false)
+}
+
+// pieceThrough bounds one write of a connection without a socket, so that its limit is one of progress.
+const pieceThrough = 64 << 10
+
+// writeThrough writes by net.Conn. TLS does not survive a write that met its deadline, so one is set with some time to
+// spare and kept as long as it leaves the whole stall.
+func (w *wire) writeThrough(segs [][]byte, stall time.Duration, until time.Time) error {
+	for _, s := range segs {
+		for len(s) > 0 {
+			now := time.Now()
+			if by := earlier(now.Add(stall), until); w.writeBy.Before(by) || !until.IsZero() && w.writeBy.After(until) {
+				w.writeBy = earlier(by.Add(stall/4), until)
+				w.nc.SetWriteDeadline(w.writeBy)
+			}
+			if w.stopped.Load() {
+				return ErrAborted
+			}
+			n, err := w.nc.Write(s[:min(len(s), pieceThrough)])
+			w.sock.wrote += int64(n)
+			if err != nil {
+				return err
+			}
+			s = s[n:]
+		}
+	}
+	return nil
+}
+
+// joinBelow is the size up to which bytes are joined before they are written: a copy is then cheaper than another segment,
+// and under TLS than another record.
+func (w *wire) joinBelow() int {
+	if w.sock.ok() {
+		return 4 << 10
+	}
+	return 16 << 10
+}
+
+// earlier gives the earlier of two times, of which the second may be zero: none.
+func earlier(t, until time.Time) time.Time {
+	if !until.IsZero() && until.Before(t) {
+		return until
+	}
+	return t
+}
+
+// block is a pooled buffer.
+type block struct{ b []byte }
+
+// The sizes of blocks are powers of two between these; larger ones are not pooled.
+const (
+	smallBlock = 8 << 10
+	largeBlock = 1 << 20
+)
+
+// blocks are kept for the process and not for a server or a pool: their buffers are alike, and a connection's buffer on one
+// side is free just when the other side needs one.
+var blocks [8]sync.Pool
+
+// getBlock gives a buffer of at least n bytes.
+func getBlock(n int) *block {
+	if n > largeBlock {
+		return &block{make([]byte, n)}
+	}
+	class := blockClass(n)
+	if b, ok := blocks[class].Get().(*block); ok {
+		return b
+	}
+	return &block{make([]byte, smallBlock<<class)}
+}
+
+// putBlock gives a buffer back; nil is none.
+func putBlock(b *block) {
+	if b != nil && len(b.b) <= largeBlock {
+		blocks[blockClass(len(b.b))].Put(b)
+	}
+}
+
+func blockClass(n int) int { return bits.Len(uint((max(n, 1) - 1) / smallBlock)) }
