@@ -7,8 +7,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -267,10 +269,13 @@ type Options struct {
 	Root string                           // where ${file:PATH} may read; "" anywhere, for a text that its operator wrote
 }
 
-// Load reads and checks a configuration file of at most 4 MiB. The error is Diagnostics where the text is at fault, and
-// wraps that of the file system where the file cannot be read.
+// Load reads and checks a configuration file of at most 4 MiB. The error is Diagnostics where the text is at fault or
+// absent, and wraps that of the file system where the file cannot be read.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Diagnostics{{File: path, Line: 1, Column: 1, Message: "the file does not exist", Hint: firstSteps}}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -303,6 +308,7 @@ func Parse(file string, source []byte, o Options) (*Config, error) {
 	fill(root, x.root)
 	d.config(root)
 	d.check()
+	root.prune()
 	d.found.sort()
 	if d.found.Errors() > 0 {
 		return nil, d.found

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -290,8 +289,12 @@ func TestErrorsKeepSecrets(t *testing.T) {
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "penstock.yaml")
-	if _, err := Load(path, env); !errors.Is(err, fs.ErrNotExist) {
+	var list Diagnostics
+	if _, err := Load(path, env); !errors.As(err, &list) || list[0].Message != "the file does not exist" {
 		t.Errorf("%v, want that the file does not exist", err)
+	}
+	if _, err := Load(dir, env); err == nil || errors.As(err, &list) {
+		t.Errorf("%v, want the file system's error for a folder", err)
 	}
 	if err := os.WriteFile(path, []byte(small+"plugin_dirs: [p]\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -303,9 +306,28 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(path, []byte(small+"#"+strings.Repeat("x", maxText)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var list Diagnostics
 	if _, err := Load(path, env); !errors.As(err, &list) || list[0].Message != "larger than 4 MiB" {
 		t.Errorf("%v, want that it is too large", err)
+	}
+}
+
+func TestTextsThatAreRefusedWhole(t *testing.T) {
+	f := func(text string, line, column int, want string) {
+		t.Helper()
+		_, err := parse(text)
+		list, ok := err.(Diagnostics)
+		if !ok || len(list) != 1 || list[0].Line != line || list[0].Column != column || list[0].Message != want {
+			t.Errorf("%.40q: %v, want %d:%d: %s", text, err, line, column, want)
+		}
+	}
+	f("\xff", 1, 1, "not UTF-8 here")
+	f("a: ü\nbü: \xe4\n", 2, 5, "not UTF-8 here")
+	f("a: 1\r\nb: \xc3", 2, 4, "not UTF-8 here")
+	f(strings.Repeat("x", maxText+1), 1, 1, "larger than 4 MiB")
+	f("a: ["+strings.Repeat("0,", maxMarks+1)+"]", 1, 1, "more than 524288 values")
+	f("\xff\xfea\x00:\x00", 1, 1, "not UTF-8 here") // UTF-16
+	if _, err := parse("\ufeff" + small); err != nil {
+		t.Errorf("with a byte order mark: %v", err)
 	}
 }
 
@@ -314,7 +336,7 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	for _, file := range append(files, "../../cmd/penstock/demo.yaml") {
+	for _, file := range append(files, "../../cmd/penstock/demo.yaml", "testdata/contract.yaml") {
 		if _, err := Load(file, func(string) (string, bool) { return "0123456789abcdefghijklmnop" + file, true }); err != nil {
 			var list Diagnostics
 			if errors.As(err, &list) && strings.Contains(err.Error(), "the same secret") {

@@ -1,13 +1,13 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"encoding/json"
 )
 
 // Position is a place in the configuration's text.
@@ -83,6 +83,18 @@ func (n *node) shown() string {
 		return strconv.Quote(s)
 	}
 	return s
+}
+
+// prune takes the defaults out again: they have no place of their own.
+func (n *node) prune() {
+	n.names = slices.DeleteFunc(n.names, func(name string) bool { return n.members[name].implied })
+	maps.DeleteFunc(n.members, func(_ string, m *node) bool { return m.implied })
+	for _, m := range n.members {
+		m.prune()
+	}
+	for _, m := range n.items {
+		m.prune()
+	}
 }
 
 // hidden is the node as one whose value is a secret.
@@ -171,7 +183,7 @@ func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) 
 func (n *node) find(path string) (found *node, all bool) {
 	for path != "" {
 		next, rest := n.step(path)
-		if next == nil || next.implied {
+		if next == nil {
 			return n, false
 		}
 		n, path = next, strings.TrimPrefix(rest, ".")

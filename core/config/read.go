@@ -36,11 +36,7 @@ func (r *reader) fail(at Position, path, hint, format string, args ...any) {
 // read reads a text of one document. The node is nil where there is nothing to go on with.
 func (r *reader) read() *node {
 	r.source = bytes.TrimPrefix(r.source, []byte("\ufeff"))
-	if at, ok := r.acceptable(); !ok {
-		return nil
-	} else if at > 0 {
-		line, column := 1+bytes.Count(r.source[:at], []byte{'\n'}), 1+utf8.RuneCount(r.source[bytes.LastIndexByte(r.source[:at], '\n')+1:at])
-		r.fail(Position{line, column}, "", "save the file as UTF-8", "not UTF-8 here")
+	if !r.acceptable() {
 		return nil
 	}
 	dec, err := yaml.NewLoader(bytes.NewReader(r.source))
@@ -79,31 +75,26 @@ func (r *reader) empty() {
 	r.fail(Position{}, "", firstSteps, "there is no configuration in the file")
 }
 
-// acceptable checks the text as a whole; at is where it is not UTF-8, else 0.
-func (r *reader) acceptable() (at int, ok bool) {
+// acceptable checks the text as a whole.
+func (r *reader) acceptable() bool {
 	marks := bytes.Count(r.source, []byte{'\n'}) + bytes.Count(r.source, []byte{':'}) + bytes.Count(r.source, []byte{','})
 	switch {
 	case len(r.source) > maxText:
 		r.fail(Position{}, "", "", "larger than %d MiB", maxText>>20)
-		return 0, false
 	case marks > maxMarks:
 		r.fail(Position{}, "", "", "more than %d values", maxMarks)
-		return 0, false
-	case utf8.Valid(r.source):
-		return 0, true
-	}
-	for at < len(r.source) {
-		c, size := utf8.DecodeRune(r.source[at:])
-		if c == utf8.RuneError && size == 1 {
-			break
+	case !utf8.Valid(r.source):
+		at := 0
+		for c, size := rune(0), 0; c != utf8.RuneError || size != 1; at += size {
+			c, size = utf8.DecodeRune(r.source[at:])
 		}
-		at += size
+		before := r.source[:at-1]
+		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+		r.fail(Position{1 + bytes.Count(before, []byte{'\n'}), 1 + column}, "", "save the file as UTF-8", "not UTF-8 here")
+	default:
+		return true
 	}
-	if at == 0 {
-		r.fail(Position{}, "", "save the file as UTF-8", "not UTF-8 here")
-		return 0, false
-	}
-	return at, true
+	return false
 }
 
 // syntax reports what the YAML library says.
