@@ -1,6 +1,7 @@
 package pluginhost
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -95,7 +96,10 @@ func (d *Decoder) ask(f wire.Frame, out []sdk.Event) ([]sdk.Event, error) {
 	p := d.p
 	op, reply, err := d.in.call(f, d.reply, p.host.opt.Call)
 	d.reply = reply
-	if err != nil {
+	switch {
+	case errors.Is(err, wire.ErrTooLarge):
+		return out, sdk.Fail(sdk.UpstreamError, "the provider's answer is too large to translate")
+	case err != nil:
 		return out, p.callError(err)
 	}
 	d.opened = true

@@ -234,6 +234,25 @@ func TestCloseHung(t *testing.T) {
 	}
 }
 
+// TestCloseStarting closes the host while a process is started that somebody waits for.
+func TestCloseStarting(t *testing.T) {
+	h := newHost(t, Options{Start: limit})
+	prog, err := h.Find(nil, "silent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := h.Acquire(t.Context(), prog, AcquireOptions{})
+		failed <- err
+	}()
+	until(t, "the start", func() bool { return len(h.List()) == 1 })
+	h.Close()
+	if err := <-failed; err == nil {
+		t.Error("a plugin of a closed host has started")
+	}
+}
+
 // TestBadPlane has a plugin write on the data plane what is no frame.
 func TestBadPlane(t *testing.T) {
 	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
@@ -303,6 +322,7 @@ func TestOrphans(t *testing.T) {
 	f := func(stopped bool) {
 		t.Helper()
 		host := exec.Command(exe, "host", "good", exe)
+		host.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // it leaves its socket behind
 		out, err := host.StdoutPipe()
 		if err == nil {
 			err = host.Start()

@@ -255,7 +255,7 @@ func decodeStreams(t *testing.T, p *Process) {
 func TestDecodeErrors(t *testing.T) {
 	p := acquire(t, newHost(t, Options{}), "good", AcquireOptions{})
 	defer p.Release()
-	f := func(has string, data ...string) {
+	f := func(kind sdk.Kind, has string, data ...string) {
 		t.Helper()
 		d, err := p.NewDecoder(sdk.AnswerInfo{})
 		if err != nil {
@@ -267,11 +267,12 @@ func TestDecodeErrors(t *testing.T) {
 			frames = append(frames, FrameIn{Data: []byte(s)})
 		}
 		_, err = d.Decode(frames, nil)
-		wantFailure(t, err, sdk.PluginFailed, has)
+		wantFailure(t, err, kind, has)
 	}
-	f("could not translate", "unknown")
-	f("broke its contract", `{"t":"a"}`, "twice")
-	f("broke its contract", "[DONE]", `{"t":"a"}`)
+	f(sdk.PluginFailed, "could not translate", "unknown")
+	f(sdk.PluginFailed, "broke its contract", `{"t":"a"}`, "twice")
+	f(sdk.PluginFailed, "broke its contract", "[DONE]", `{"t":"a"}`)
+	f(sdk.UpstreamError, "too large to translate", strings.Repeat("no JSON ", 1<<20))
 }
 
 // TestDecodeLarge sends more in one batch than a message can hold.

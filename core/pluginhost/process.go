@@ -90,23 +90,23 @@ func (p *Process) Manifest() *sdk.Manifest {
 // supervise starts the process and starts it again until nobody holds it.
 func (p *Process) supervise(ending, gone context.Context) {
 	var died deaths
-	started := false
-	for ending.Err() == nil {
-		in, err := p.launch(ending)
-		if !started {
-			started = err == nil
-			p.firstErr = err
-			close(p.first)
-		}
+	in, err := p.launch(ending)
+	started := err == nil
+	p.firstErr = err
+	close(p.first)
+	for started {
 		if err == nil {
 			p.log.Info("plugin started", "pid", in.runner.pid(), "version", p.Manifest().Version)
 			err = p.watch(in, ending, gone)
 			p.retire(in)
 		}
-		if !started || ending.Err() != nil {
+		if ending.Err() == nil {
+			p.rest(ending, err, &died)
+		}
+		if ending.Err() != nil {
 			break
 		}
-		p.rest(ending, err, &died)
+		in, err = p.launch(ending)
 	}
 	p.host.mu.Lock()
 	p.host.drop(p)
