@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/penstock-gateway/penstock/sdk/wire"
@@ -250,8 +249,8 @@ func TestStreams(t *testing.T) {
 						Data: []byte(`{"value":{"a":"` + word + `"},"json":"[\"` + word + `\"]"}`)})
 					want := []Event{{Kind: TextDelta, Text: T(word)}, {Kind: Foreign, Value: RawValue([]byte(`{"a":"` + word + `"}`))},
 						{Kind: ToolInput, Text: T(`{"a":"` + word + `"}`)}, {Kind: Foreign, Value: RawValue([]byte(`["` + word + `"]`))}}
-					if d := cmp.Diff(want, got, exact); d != "" {
-						t.Errorf("stream %d, message %d: %s", n, i, d)
+					if !reflect.DeepEqual(got, want) {
+						t.Errorf("stream %d, message %d: got %v, want %v", n, i, got, want)
 						return
 					}
 				}
