@@ -1,0 +1,170 @@
+package bedrock
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// block is a part of a turn and where the client has it.
+type block struct {
+	*sdk.Part
+	path string
+}
+
+// turn is what one side says until the other speaks; of a turn of the user, results come first.
+type turn struct {
+	assistant bool
+	results   []block
+	rest      []block
+}
+
+// arrange sorts the client's messages into system text and turns. System messages at the beginning become the system
+// text; a later one stays in its place, as text of the user, so that the beginning of the prompt does not change.
+func (e *encoding) arrange() error {
+	leading := true
+	for i := range e.Messages {
+		m := &e.Messages[i]
+		said := e.spoken(m)
+		if leading = leading && (m.Role == sdk.System || m.Role == sdk.Developer); leading {
+			e.system = append(e.system, said...)
+			continue
+		}
+		e.speak(m.Role == sdk.Assistant, said)
+	}
+	if len(e.turns) == 0 && len(e.system) > 0 {
+		// System text alone is no request: it is taken as the user's.
+		e.plan.Drop(e.system[0].path, "a request needs a message of the user: the system text is sent as one")
+		e.speak(false, e.system)
+		e.system = nil
+	}
+	if len(e.turns) == 0 {
+		return &sdk.Invalid{Path: "messages", Message: "want a message that says something"}
+	}
+	return nil
+}
+
+// spoken gives the parts of a message that say something: a blank text is refused by the service.
+func (e *encoding) spoken(m *sdk.Message) []block {
+	var said []block
+	for i := range m.Parts {
+		b := block{&m.Parts[i], partPath(m.Path, i)}
+		switch b.Kind {
+		case sdk.PartText, sdk.PartRefusal:
+			if blank(b.Text) {
+				continue
+			}
+		case sdk.PartThinking:
+			if !e.claude() || b.Signature.Empty() {
+				e.plan.Drop(b.path, "reasoning that the model has not signed")
+				continue
+			}
+		case sdk.PartRedacted:
+			if !e.claude() || b.Type != "" && !strings.HasPrefix(b.Type, "anthropic") {
+				e.plan.Drop(b.path, "another provider's sealed reasoning")
+				continue
+			}
+		}
+		said = append(said, b)
+	}
+	return said
+}
+
+func partPath(message string, i int) string {
+	member := ".content["
+	if strings.HasPrefix(message, "contents") {
+		member = ".parts["
+	}
+	return message + member + strconv.Itoa(i) + "]"
+}
+
+// speak adds to the turn under way where the same side goes on, and begins a new one otherwise.
+func (e *encoding) speak(assistant bool, said []block) {
+	if len(said) == 0 {
+		return
+	}
+	if n := len(e.turns); n == 0 || e.turns[n-1].assistant != assistant {
+		e.turns = append(e.turns, turn{assistant: assistant})
+	}
+	t := &e.turns[len(e.turns)-1]
+	for _, b := range said {
+		if b.Kind == sdk.PartResult {
+			t.results = append(t.results, b)
+		} else {
+			t.rest = append(t.rest, b)
+		}
+	}
+}
+
+func (e *encoding) writeMessages() error {
+	if len(e.system) > 0 {
+		e.w.Name("system").Array()
+		for _, b := range e.system {
+			if b.Kind != sdk.PartText {
+				e.plan.Lose(b.path, "system text holds text only")
+				continue
+			}
+			e.text(b.Text)
+			e.mark(b.Cache)
+		}
+		e.w.EndArray()
+	}
+	e.w.Name("messages").Array()
+	for _, t := range e.turns {
+		e.w.Object()
+		role := "user"
+		if t.assistant {
+			role, e.open = "assistant", nil
+		}
+		e.w.Name("role").String(role)
+		e.w.Name("content").Array()
+		for _, b := range append(t.results[:len(t.results):len(t.results)], t.rest...) {
+			if err := e.block(b, t.assistant); err != nil {
+				return err
+			}
+			e.mark(b.Cache)
+		}
+		e.w.EndArray()
+		e.w.EndObject()
+	}
+	e.w.EndArray()
+	return nil
+}
+
+// mark writes a mark for caching behind what it is to keep.
+func (e *encoding) mark(cache sdk.Value) {
+	if !cache.Present() || !e.caches() {
+		return
+	}
+	var d sdk.Doc
+	ttl := ""
+	if !cache.Held() && d.Parse(cache.Raw()) == nil {
+		ttl = d.Root().Get("ttl").Str()
+	}
+	e.w.Object()
+	e.w.Name("cachePoint").Object()
+	e.w.Name("type").String("default")
+	if ttl == "1h" && e.claude() {
+		e.w.Name("ttl").String(ttl)
+	}
+	e.w.EndObject()
+	e.w.EndObject()
+}
+
+func (e *encoding) text(t sdk.Text) {
+	e.w.Object()
+	e.w.Name("text").Text(t)
+	e.w.EndObject()
+}
+
+// blank says whether a text is empty or white space. Of a held one only the ends are seen, and no text so long is taken
+// to be blank.
+func blank(t sdk.Text) bool {
+	if t.Held() {
+		return false
+	}
+	s, _ := t.Decoded()
+	return len(bytes.TrimSpace([]byte(s))) == 0
+}
