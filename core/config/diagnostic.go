@@ -16,7 +16,7 @@ type Diagnostic struct {
 	Column  int    `json:"column"` // in characters, from 1
 	Path    string `json:"path"`   // such as models.chat.deployments[0].provider
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Hint    string `json:"hint"`
 	Warning bool   `json:"warning,omitempty"`
 }
 
