@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -81,12 +82,12 @@ func ServePlugin(p Provider) error {
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	control := &control{provider: p, manifest: manifest}
 	if nc != nil {
 		go func() { ended <- serveConn(p, manifest.MayBlock, nc) }()
 	} else {
-		control.stream = true
+		control.stream = func(err error) { ended <- err }
 		go func() { ended <- orphaned(os.Getppid()) }()
 	}
 	go func() {
@@ -157,8 +158,9 @@ type control struct {
 	wirepb.UnimplementedProviderServer
 	provider Provider
 	manifest Manifest
-	stream   bool
-	mu       sync.Mutex // holds back calls of a provider that may not block
+	stream   func(error) // told the end of Calls; nil where the data plane is a socket
+	called   atomic.Bool // Calls has been opened, which it may be once
+	mu       sync.Mutex  // holds back calls of a provider that may not block
 }
 
 // Manifest gives the manifest, and what else the provider does.
@@ -169,7 +171,7 @@ func (s *control) Manifest(context.Context, *wirepb.ManifestRequest) (*wirepb.Ma
 	}
 	_, authorizes := s.provider.(Authorizer)
 	_, reads := s.provider.(ErrorReader)
-	return &wirepb.ManifestReply{Json: text, Stream: s.stream, Authorizes: authorizes, ReadsErrors: reads}, nil
+	return &wirepb.ManifestReply{Json: text, Stream: s.stream != nil, Authorizes: authorizes, ReadsErrors: reads}, nil
 }
 
 // Configure configures an instance.
@@ -232,19 +234,27 @@ func (s *control) ReadError(_ context.Context, q *wirepb.ReadErrorRequest) (_ *w
 		Code: f.Code, Type: f.Type, RetryAfterNs: int64(f.RetryAfter), Final: f.Final}, nil
 }
 
-// Calls carries the data plane where no descriptor could be passed.
+// Calls carries the data plane where no descriptor could be passed. Its end is the end of the plugin.
 func (s *control) Calls(calls wirepb.Provider_CallsServer) error {
+	if s.stream == nil || s.called.Swap(true) {
+		return status.Error(codes.FailedPrecondition, "the data plane has been opened before")
+	}
+	err := s.serveCalls(calls)
+	s.stream(err)
+	return err
+}
+
+func (s *control) serveCalls(calls wirepb.Provider_CallsServer) error {
 	var sending sync.Mutex
-	send := func(f *wire.Frame) error {
+	pl := newPlane(s.provider, s.manifest.MayBlock, func(f *wire.Frame) error {
 		sending.Lock()
 		defer sending.Unlock()
 		return calls.Send(&wirepb.Message{Op: uint32(f.Op), Flags: uint32(f.Flags), Call: f.Call, Stream: f.Stream, Body: f.Body})
-	}
-	pl := newPlane(s.provider, s.manifest.MayBlock, send)
+	})
 	defer pl.running.Wait()
 	for {
 		m, err := calls.Recv()
-		if err == io.EOF {
+		if err == io.EOF || status.Code(err) == codes.Canceled {
 			return nil
 		}
 		if err != nil {
