@@ -49,7 +49,7 @@ func (b *buffers) free() {
 // Encode has the plugin translate a request. Errors are [*sdk.Inexpressible], [*sdk.Invalid], and [*sdk.Failure] for all
 // that is the plugin's fault or the gateway's: kind PluginFailed for a process that is gone, late or breaks its contract,
 // kind CannotTranslate for a request that is too large to cross. A call that loses its process is made once more, on the
-// next one; each of the two waits at most Options.Call for a process and as long for its answer.
+// next one. Each of the two waits at most Options.Restart for a process and Options.Call for its answer.
 func (p *Process) Encode(q *sdk.Request, dst *Encoded) error {
 	p.begin()
 	defer p.finish()
