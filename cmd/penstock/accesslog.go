@@ -25,6 +25,9 @@ type accessLog struct {
 // queuedLines bounds the lines that wait for a slow writer.
 const queuedLines = 4096
 
+// flushEvery is how long a line may wait for others, so that a busy gateway writes many at once.
+const flushEvery = 50 * time.Millisecond
+
 func newAccessLog(w io.Writer, json bool) *accessLog {
 	l := &accessLog{json: json, lines: make(chan *[]byte, queuedLines), done: make(chan struct{})}
 	go l.write(w)
@@ -40,10 +43,16 @@ func (l *accessLog) close() {
 func (l *accessLog) write(w io.Writer) {
 	defer close(l.done)
 	out := bufio.NewWriterSize(w, 32<<10)
-	for line := range l.lines {
-		out.Write(*line)
-		l.free.Put(line)
-		if len(l.lines) == 0 {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case line, ok := <-l.lines:
+			if open = ok; ok {
+				out.Write(*line)
+				l.free.Put(line)
+			}
+		case <-tick.C:
 			out.Flush()
 		}
 	}

@@ -103,7 +103,16 @@ type Facts struct {
 // ObserverOptions say what answer is observed.
 type ObserverOptions struct {
 	Stream    bool
-	HideUsage bool // the gateway asked for usage and the client did not: it is cut
+	HideUsage bool          // the gateway asked for usage and the client did not: it is cut
+	Doc       *jsonspan.Doc // memory to parse in while the observer is used; nil: its own
+}
+
+// Memory gives the document to parse in.
+func (o *ObserverOptions) Memory() *jsonspan.Doc {
+	if o.Doc == nil {
+		return new(jsonspan.Doc)
+	}
+	return o.Doc
 }
 
 // Observer reads a native answer on its way through: usage, the commit point, the end, failures. It keeps no frame.

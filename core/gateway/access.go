@@ -33,7 +33,8 @@ func (r *request) log() {
 		return
 	}
 	head := r.ex.Head()
-	e := Entry{ID: r.id, Method: string(head.Method), Path: string(head.Path()), Dialect: r.dialect.Name(), Model: r.model,
+	e := &r.entry
+	*e = Entry{ID: r.id, Method: string(head.Method), Path: string(head.Path()), Dialect: r.dialect.Name(), Model: r.model,
 		Status: r.status, Stream: r.facts.Stream, Clock: &r.clock, Arrived: r.ex.Arrived()}
 	if r.gen != nil {
 		e.Generation = r.gen.Number
@@ -44,5 +45,5 @@ func (r *request) log() {
 	if r.result != nil {
 		e.Failure, e.Gone, e.Attempts, e.Usage = r.result.Failure, r.result.Gone, r.result.Attempts, r.result.Usage
 	}
-	r.g.Access.Request(&e)
+	r.g.Access.Request(e)
 }

@@ -40,7 +40,7 @@ type Gateway struct {
 	scratch  scratchPool
 }
 
-// AccessLog is told of every finished request. It must not block.
+// AccessLog is told of every finished request. It must not block, and keeps nothing of the entry.
 type AccessLog interface{ Request(e *Entry) }
 
 // request is one request on its way through the gateway.
@@ -166,10 +166,11 @@ func (r *request) choose() *sdk.Failure {
 
 // relay sends the request and carries the answer back. The failure is one that the client has not been told.
 func (r *request) relay() *sdk.Failure {
-	r.result = relay.Run(&relay.Task{
+	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.upstreams,
-		Limits: r.gen.Limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Log: r.g.Log,
-	})
+		Limits: r.gen.Limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
+	}
+	r.result = r.relaying.Run(&r.task)
 	if r.result.Committed {
 		r.status = 200
 		return nil

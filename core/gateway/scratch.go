@@ -21,6 +21,9 @@ type scratch struct {
 	upstreams []*relay.Upstream
 	fields    []byte
 	out       []byte
+	task      relay.Task
+	relaying  relay.Workspace
+	entry     Entry
 }
 
 // scratchPool keeps scratches of a bounded size.
@@ -39,6 +42,7 @@ const maxScratch = 64 << 10
 func (p *scratchPool) put(s *scratch) {
 	s.doc.Reset()
 	clear(s.upstreams)
+	s.task, s.entry = relay.Task{}, Entry{}
 	if cap(s.out) > maxScratch {
 		s.out = nil
 	}

@@ -17,7 +17,8 @@ import (
 // follow it.
 func (r *run) attempt(i int) (*sdk.Failure, next) {
 	u, p := r.Candidates[i], &r.plans[i]
-	a := &active{run: r, up: u, plan: p}
+	a := &r.active
+	*a = active{run: r, up: u, plan: p}
 	a.rec.Upstream, a.rec.Started = u, time.Now()
 	r.Clock.AttemptStart()
 	f := a.try()
@@ -50,6 +51,7 @@ type active struct {
 	up        *Upstream
 	plan      *plan
 	rec       Attempt
+	out       h1.Outgoing
 	hideUsage bool // usage was asked for by us alone
 	content   bool // the answer has content
 	ended     bool // on the clock
@@ -61,6 +63,10 @@ func (a *active) finish(f *sdk.Failure) {
 		return
 	}
 	a.ended = true
+	if !a.Backends {
+		a.Clock.AttemptEnd("")
+		return
+	}
 	desc := a.up.Deployment.Provider.ID + "#" + strconv.Itoa(len(a.res.Attempts)+1)
 	switch {
 	case a.rec.Status != 0:
@@ -117,7 +123,8 @@ func (a *active) firstContentBy() time.Time {
 // outgoing makes the upstream request: the client's own bytes with splices, or the plugin's plan.
 func (a *active) outgoing() (*h1.Outgoing, *sdk.Failure) {
 	d, w := a.up.Deployment, a.plan.way
-	out := &h1.Outgoing{Method: "POST", Target: w.Target}
+	out := &a.out
+	*out = h1.Outgoing{Method: "POST", Target: w.Target}
 	if a.Facts.Stream {
 		out.Target = w.StreamTarget
 	}

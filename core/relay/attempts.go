@@ -46,8 +46,11 @@ func follows(f *sdk.Failure, sent bool) next {
 
 // attempts tries candidates until one serves, none is left, or the limits are met.
 func (r *run) attempts() {
-	again := make([]int, len(r.Candidates)) // failures of each candidate so far
-	waiting := r.order()
+	r.again = r.again[:0] // failures of each candidate so far
+	for range r.Candidates {
+		r.again = append(r.again, 0)
+	}
+	again, waiting := r.again, r.order()
 	tried := 0
 	for len(waiting) > 0 && tried < max(r.Limits.Attempts, 1) {
 		i := waiting[0]
@@ -81,13 +84,13 @@ func (r *run) attempts() {
 
 // order lists the candidates that the dry run left.
 func (r *run) order() []int {
-	var list []int
+	r.waiting = r.waiting[:0]
 	for i := range r.Candidates {
 		if r.plans[i].skip == "" {
-			list = append(list, i)
+			r.waiting = append(r.waiting, i)
 		}
 	}
-	return list
+	return r.waiting
 }
 
 // largerThan keeps those candidates whose context is known to be larger than that of candidate i.

@@ -26,7 +26,11 @@ type client struct {
 	drainTimer *time.Timer
 }
 
-func (c *client) init(ex h1.Exchange, limit int) { c.ex, c.limit = ex, limit }
+func (c *client) init(ex h1.Exchange, limit int) {
+	c.ex, c.limit, c.watching, c.stalled = ex, limit, false, false
+	c.isGone.Store(false)
+	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil
+}
 
 func (c *client) gone() bool { return c.isGone.Load() }
 

@@ -38,7 +38,7 @@ type passage struct {
 func (a *active) newPassage() *passage {
 	return &passage{
 		split: newSplitter(a.plan.way.Dialect.Framing),
-		obs:   a.Dialect.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage}),
+		obs:   a.Dialect.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage, Doc: &a.seen}),
 	}
 }
 

@@ -20,8 +20,8 @@ type plan struct {
 // dryRun encodes the request once for each distinct plugin, provider dialect and model among the candidates that need
 // translation. A candidate that cannot express the request is skipped before any attempt is wasted on it.
 func (r *run) dryRun() {
-	r.plans = make([]plan, len(r.Candidates))
 	for i, u := range r.Candidates {
+		r.plans = append(r.plans, plan{})
 		p := &r.plans[i]
 		p.way = u.Deployment.Way(r.Dialect.Name())
 		if p.way.Pass {

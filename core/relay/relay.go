@@ -64,6 +64,7 @@ type Task struct {
 	Clock      *timing.Clock
 	Answer     Answer
 	RequestID  string
+	Backends   bool // the timing is to name the deployments that were asked
 	Log        *slog.Logger
 }
 
@@ -115,20 +116,34 @@ type Skip struct {
 	Reason     string
 }
 
-// Run carries the task out. When the result is not committed the caller writes the failure; else all has been said.
-func Run(t *Task) *Result {
-	r := &run{Task: t}
-	r.client.init(t.Exchange, t.Limits.Queue)
-	if t.Limits.Total > 0 {
-		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
-	}
+// Workspace is the memory that tasks use one after the other. The zero Workspace is ready; it is for one task at a time.
+type Workspace struct{ run run }
+
+// Run carries the task out. When the result is not committed the caller writes the failure; else all has been said. The
+// result is valid until the workspace's next task.
+func (w *Workspace) Run(t *Task) *Result {
+	r := &w.run
+	r.begin(t)
 	defer r.client.release()
 	r.dryRun()
 	r.attempts()
 	if r.early && r.res.Failure != nil {
 		tell(r, r.res.Failure)
 	}
+	r.Task = nil
 	return &r.res
+}
+
+// begin makes the workspace ready, and keeps what memory it has.
+func (r *run) begin(t *Task) {
+	attempts, skips := r.res.Attempts[:0], r.res.Skips[:0]
+	clear(r.plans)
+	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
+	r.request, r.early, r.deadline, r.plans = nil, false, time.Time{}, r.plans[:0]
+	r.client.init(t.Exchange, t.Limits.Queue)
+	if t.Limits.Total > 0 {
+		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
+	}
 }
 
 // run is a task on its way.
@@ -144,4 +159,8 @@ type run struct {
 	fields   []byte
 	edits    []jsonspan.Edit
 	segs     [][]byte
+	again    []int
+	waiting  []int
+	active   active
+	seen     jsonspan.Doc // for observers
 }

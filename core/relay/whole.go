@@ -59,7 +59,7 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 
 // passWhole checks an answer in the client's own dialect, which then passes as it is.
 func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
-	obs := a.Dialect.NewObserver(dialect.ObserverOptions{})
+	obs := a.Dialect.NewObserver(dialect.ObserverOptions{Doc: &a.seen})
 	seen := obs.Whole(body)
 	a.rec.Usage, a.res.Reason = obs.Usage(), obs.Finish()
 	switch {

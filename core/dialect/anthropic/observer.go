@@ -10,14 +10,14 @@ import (
 )
 
 // NewObserver makes the reader of one native answer. There is nothing to hide: the dialect always shows its usage.
-func (Dialect) NewObserver(dialect.ObserverOptions) dialect.Observer { return new(observer) }
+func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer { return &observer{doc: o.Memory()} }
 
 // observer reads an answer that passes through.
 type observer struct {
 	committed bool // content has been seen: deltas need no reading
 	counts    counts
 	reason    sdk.Reason
-	doc       jsonspan.Doc
+	doc       *jsonspan.Doc
 }
 
 // Usage is what the usage objects so far come to.
@@ -41,7 +41,7 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
 	}
-	if fail := readError(&o.doc, string(f.Event) == "error"); fail != nil {
+	if fail := readError(o.doc, string(f.Event) == "error"); fail != nil {
 		return dialect.Seen{Failure: fail}
 	}
 	seen := o.event()
@@ -51,7 +51,7 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 
 // event reads an event by the type in its data, which compatible services also send without an event line.
 func (o *observer) event() dialect.Seen {
-	d := &o.doc
+	d := o.doc
 	t, ok := member(d, 0, "type")
 	if !ok {
 		return dialect.Seen{}
@@ -80,7 +80,7 @@ func (o *observer) event() dialect.Seen {
 
 // Whole looks at a whole body: a message, or the number of a count_tokens. Done says that it is one of them.
 func (o *observer) Whole(body []byte) dialect.Seen {
-	d := &o.doc
+	d := o.doc
 	if d.Parse(body, jsonspan.Limits{AllowDuplicates: true}) != nil {
 		return dialect.Seen{}
 	}
@@ -99,23 +99,23 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 func (o *observer) message(m int) (content bool) {
 	o.usage(m)
 	content = o.stop(m)
-	if blocks, ok := member(&o.doc, m, "content"); ok {
+	if blocks, ok := member(o.doc, m, "content"); ok {
 		for b := range o.doc.Items(blocks) {
-			content = content || says(&o.doc, b)
+			content = content || says(o.doc, b)
 		}
 	}
 	return content
 }
 
 func (o *observer) usage(obj int) {
-	if u, ok := member(&o.doc, obj, "usage"); ok {
-		o.counts.read(&o.doc, u)
+	if u, ok := member(o.doc, obj, "usage"); ok {
+		o.counts.read(o.doc, u)
 	}
 }
 
 // stop reads a stop_reason. Some of them say something themselves, even where there is no content: a limit, a refusal.
 func (o *observer) stop(obj int) (says bool) {
-	s, ok := member(&o.doc, obj, "stop_reason")
+	s, ok := member(o.doc, obj, "stop_reason")
 	if !ok || len(o.doc.Inner(s)) == 0 {
 		return false
 	}

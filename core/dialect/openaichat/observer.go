@@ -11,7 +11,7 @@ import (
 
 // NewObserver makes the reader of one native answer.
 func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
-	return &observer{hide: o.HideUsage}
+	return &observer{hide: o.HideUsage, doc: o.Memory()}
 }
 
 // observer reads an answer that passes through.
@@ -22,7 +22,7 @@ type observer struct {
 	reason    sdk.Reason // of the first choice that said one
 	begun     uint64     // the choices seen, by index; those beyond 63 are not told apart
 	ended     uint64     // those with a reason
-	doc       jsonspan.Doc
+	doc       *jsonspan.Doc
 	out       []byte
 	segs      [][]byte
 	edits     []jsonspan.Edit
@@ -73,19 +73,19 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 		return dialect.Seen{Failure: fail}
 	}
 	seen := o.chunk("message")
-	choices, ok := member(&o.doc, 0, "choices")
+	choices, ok := member(o.doc, 0, "choices")
 	seen.Done = seen.Failure == nil && ok && o.doc.Kind(choices) == jsonspan.Array
 	return seen
 }
 
 // failure reads the error that the parsed text holds; nil where it is none. named says that its frame is called an error.
 func (o *observer) failure(named bool) *sdk.Failure {
-	fail := readError(&o.doc)
+	fail := readError(o.doc)
 	if fail == nil && named {
-		fail = errorObject(&o.doc, 0)
+		fail = errorObject(o.doc, 0)
 	}
 	if fail != nil {
-		fail.Body = errorBody(&o.doc)
+		fail.Body = errorBody(o.doc)
 	}
 	return fail
 }
@@ -145,7 +145,7 @@ func errorBody(doc *jsonspan.Doc) []byte {
 
 // chunk reads a chunk of a stream, or a whole answer: their choices hold their content under different names.
 func (o *observer) chunk(content string) (seen dialect.Seen) {
-	d := &o.doc
+	d := o.doc
 	if u, ok := member(d, 0, "usage"); ok {
 		o.setUsage(u)
 	}
@@ -173,22 +173,22 @@ func (o *observer) chunk(content string) (seen dialect.Seen) {
 }
 
 func (o *observer) setUsage(u int) {
-	if usage, ok := readUsage(&o.doc, u); ok {
+	if usage, ok := readUsage(o.doc, u); ok {
 		o.usage = usage
 	}
 }
 
 // end notes that a choice is there, and the reason of its end where it has one.
 func (o *observer) end(c int) sdk.Reason {
-	index, _ := count(&o.doc, c, "index")
+	index, _ := count(o.doc, c, "index")
 	bit := uint64(1) << uint64(min(max(index, 0), 63))
 	o.begun |= bit
-	f, ok := member(&o.doc, c, "finish_reason")
+	f, ok := member(o.doc, c, "finish_reason")
 	if !ok || len(o.doc.Inner(f)) == 0 {
 		return sdk.ReasonUnset
 	}
 	o.ended |= bit
-	r := reasonOf(&o.doc, f)
+	r := reasonOf(o.doc, f)
 	if o.reason == sdk.ReasonUnset {
 		o.reason = r
 	}
@@ -262,7 +262,7 @@ func (o *observer) cut(f *frame.Frame, data []byte, seen *dialect.Seen) {
 		return
 	}
 	seen.Cut = true
-	if choices, ok := member(&o.doc, 0, "choices"); asked && (!ok || o.doc.Len(choices) == 0) {
+	if choices, ok := member(o.doc, 0, "choices"); asked && (!ok || o.doc.Len(choices) == 0) {
 		return
 	}
 	o.segs, _ = jsonspan.Splice(o.segs[:0], data, o.edits)
