@@ -347,6 +347,9 @@ func (e *TimeoutError) Error() string { return "upstream: time limit met at " + 
 // NotSent says whether an error proves that no byte of the request has reached the upstream, so that it is safe to send it
 // again.
 func NotSent(err error) bool {
+	if err == nil {
+		return false // without the allocations of what follows
+	}
 	var late *TimeoutError
 	var call *CallError
 	return errors.As(err, &late) && late.unsent || errors.As(err, &call) && call.unsent

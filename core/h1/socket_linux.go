@@ -26,6 +26,9 @@ type socket struct {
 	writeErr error
 	wait     bool // of the write
 	writer   func(fd uintptr) bool
+
+	stirred bool // something had come when the connection was looked at
+	looker  func(fd uintptr)
 }
 
 // open reaches for the descriptor; a connection without one, such as TLS, leaves the zero value.
@@ -35,7 +38,7 @@ func (s *socket) open(nc net.Conn) {
 		return
 	}
 	if raw, err := sc.SyscallConn(); err == nil {
-		s.raw, s.reader, s.writer = raw, s.tryRead, s.tryWrite
+		s.raw, s.reader, s.writer, s.looker = raw, s.tryRead, s.tryWrite, s.look
 	}
 }
 
@@ -142,10 +145,11 @@ func (s *socket) waitGone() bool {
 
 // quiet says whether the peer has neither closed the connection nor sent anything that has not been read.
 func (s *socket) quiet() bool {
-	var some bool
-	err := s.raw.Control(func(fd uintptr) { some = polled(fd, unix.POLLIN|unix.POLLRDHUP) })
-	return err == nil && !some
+	err := s.raw.Control(s.looker)
+	return err == nil && !s.stirred
 }
+
+func (s *socket) look(fd uintptr) { s.stirred = polled(fd, unix.POLLIN|unix.POLLRDHUP) }
 
 // polled says whether one of the events, an error or a hang-up is there now.
 func polled(fd uintptr, events int16) bool {
