@@ -50,8 +50,8 @@ func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, 
 	if parsed {
 		describe(f, &doc)
 	}
-	if kind := c.match(status, &doc, parsed, body); kind != sdk.KindNone {
-		f.Kind = kind
+	if kind := c.match(status, &doc, parsed, body); kind != sdk.KindNone && !(kind == sdk.BadRequest && f.Kind != sdk.UpstreamError) {
+		f.Kind = kind // but a status that says more than "bad request" is believed
 	}
 	if f.Message == "" {
 		f.Message = "the provider answered " + StatusText(status)

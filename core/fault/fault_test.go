@@ -61,6 +61,7 @@ func TestKnownErrorsComeFirst(t *testing.T) {
 		{Status: 429, At: "/error/code", Equals: "insufficient_quota", Kind: "upstream_money"},
 		{At: "/error/message", Has: "Context Length", Kind: "context_too_long"},
 		{Status: 400, Has: "gone mad", Kind: "overloaded"},
+		{At: "/error/type", Equals: "invalid_request_error", Kind: "bad_request"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +77,9 @@ func TestKnownErrorsComeFirst(t *testing.T) {
 	f(400, `{"error":{"message":"maximum context length is 8"}}`, sdk.ContextTooLong)
 	f(400, `it has Gone Mad`, sdk.Overloaded)
 	f(400, `{"error":{"code":"insufficient_quota"}}`, sdk.BadRequest)
+	f(401, `{"error":{"type":"invalid_request_error"}}`, sdk.UpstreamAuth)
+	f(429, `{"error":{"type":"invalid_request_error"}}`, sdk.UpstreamRate)
+	f(500, `{"error":{"type":"invalid_request_error"}}`, sdk.BadRequest)
 	if _, err := NewClassifier([]sdk.KnownError{{Kind: "sad"}}); err == nil {
 		t.Error("an unknown kind was taken")
 	}

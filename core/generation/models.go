@@ -153,8 +153,21 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		c.fail(path, "", "%v", err)
 		return nil
 	}
-	c.gen.upstreams[d] = &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Auth: p.auth, Errors: p.errors, Moved: p.moved}
+	c.gen.upstreams[d] = &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Auth: p.auth, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
 	return d
+}
+
+// secretsOf lists the values of a provider's credentials that are long enough to be told from words.
+func secretsOf(p *catalog.Provider) []string {
+	var list []string
+	for _, c := range p.Credentials {
+		for _, v := range c.Values {
+			if len(v) >= 8 {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
 }
 
 // abilities sets what the deployment can do: as configured, else as the manifest says of the model, else all.

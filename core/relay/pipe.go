@@ -149,8 +149,11 @@ func (p *passage) end() piece {
 			return piece{p.segs, failure}
 		}
 		p.add(out)
-		if f.Partial && len(out) > 0 {
-			p.add([]byte("\n\n"))
+		if f.Partial && len(out) > 0 { // readers wait for the blank line
+			if out[len(out)-1] != '\n' {
+				p.add([]byte("\n"))
+			}
+			p.add([]byte("\n"))
 		}
 	}
 	if !p.done && p.obs.Finish() == sdk.ReasonUnset {

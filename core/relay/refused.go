@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/fault"
@@ -31,6 +32,7 @@ func (a *active) refused() *sdk.Failure {
 // keepBody lets a client see the upstream's own error where it speaks the same dialect and the error is about its
 // request: clients match on the wording.
 func (a *active) keepBody(f *sdk.Failure, body []byte) {
+	a.scrub(f)
 	switch f.Kind {
 	case sdk.UpstreamAuth, sdk.UpstreamMoney, sdk.UpstreamModel:
 		f.Status = 0
@@ -40,8 +42,20 @@ func (a *active) keepBody(f *sdk.Failure, body []byte) {
 		return
 	}
 	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(body) {
-		f.Body = append([]byte(nil), body...)
+		f.Body = []byte(a.withoutSecrets(string(body)))
 	}
+}
+
+// scrub takes our credentials out of what an upstream says of a request, where it echoes them.
+func (a *active) scrub(f *sdk.Failure) {
+	f.Message, f.Param, f.Code, f.Type = a.withoutSecrets(f.Message), a.withoutSecrets(f.Param), a.withoutSecrets(f.Code), a.withoutSecrets(f.Type)
+}
+
+func (a *active) withoutSecrets(text string) string {
+	for _, s := range a.up.Secrets {
+		text = strings.ReplaceAll(text, s, "[secret]")
+	}
+	return text
 }
 
 // wellFormed says whether an error body has the form that SDKs of OpenAI's and Anthropic's dialects read: an object with

@@ -28,6 +28,7 @@ type Upstream struct {
 	Plugin     *pluginhost.Process
 	Auth       func(client string) ([]byte, error) // header lines that authorize a request; nil: none
 	Errors     *fault.Classifier
+	Secrets    []string // what no error text of the upstream may show to a client
 	// Moved gives pool and target where the plugin itself says where its service is, which may change when its process is
 	// replaced; nil: Pool and the target as it is.
 	Moved func(target string) (*h1.Pool, string)

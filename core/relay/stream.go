@@ -178,6 +178,7 @@ func (s *streaming) rest() {
 // fail ends the attempt in failure: before the commit point another candidate may serve, after it the client is told in
 // the stream.
 func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
+	s.scrub(f)
 	s.finish(f)
 	if s.content {
 		tell(s.active.run, f)

@@ -95,6 +95,7 @@ func (a *active) inBody(f *sdk.Failure, body []byte) *sdk.Failure {
 	if g.Kind == sdk.UpstreamError && f.Kind != sdk.KindNone {
 		g.Kind = f.Kind
 	}
+	a.scrub(g)
 	return g
 }
 
