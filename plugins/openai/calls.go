@@ -1,10 +1,17 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math/big"
 	"strconv"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
+
+// maxID is the longest id of a call that every version of the service takes: it has answered 400 with "Expected a string
+// with maximum length 40" (https://github.com/microsoft/autogen/issues/6377).
+const maxID = 40
 
 // openCall is a call that waits for its result.
 type openCall struct{ id, name string }
@@ -131,4 +138,54 @@ func (e *encoding) answered(r *sdk.Result) string {
 		return "call_unknown"
 	}
 	return id
+}
+
+// callID gives a call's id as the service takes it, the same on the call and on its result; "" where there is none.
+func (e *encoding) callID(t sdk.Text) string {
+	if t.Empty() {
+		return ""
+	}
+	id, ok := t.Decoded()
+	if e.shortIDs {
+		if ok && len(id) == 9 && legal(id) && !hasAny(id, '_', '-') {
+			return id
+		}
+		return nineLetters(t)
+	}
+	if ok && len(id) <= maxID {
+		return id
+	}
+	return "call_" + fingerprint(t)
+}
+
+func hasAny(s string, a, b byte) bool {
+	for i := range len(s) {
+		if s[i] == a || s[i] == b {
+			return true
+		}
+	}
+	return false
+}
+
+// nineLetters makes an id as Mistral demands it: nine letters and digits.
+func nineLetters(t sdk.Text) string {
+	sum := digest(t)
+	s := new(big.Int).SetBytes(sum[:8]).Text(62)
+	return ("000000000" + s)[len(s):]
+}
+
+// fingerprint is a short hash of a text, in 32 hexadecimal digits.
+func fingerprint(t sdk.Text) string {
+	sum := digest(t)
+	return hex.EncodeToString(sum[:16])
+}
+
+// digest hashes a text; of a held one, what is known of it.
+func digest(t sdk.Text) [sha256.Size]byte {
+	if !t.Held() {
+		return sha256.Sum256(t.Raw())
+	}
+	f := t.Facts()
+	known := append(append([]byte{}, f.Head...), f.Tail...)
+	return sha256.Sum256(append(known, itoa(f.Len)...))
 }

@@ -1,8 +1,15 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/penstock-gateway/penstock/sdk"
 )
+
+// maxName is the longest name of a tool
+// (https://platform.openai.com/docs/api-reference/chat/create, tools, function.name).
+const maxName = 64
 
 // noParameters is the schema of a tool without parameters: an object schema without properties is refused.
 const noParameters = `{"type":"object","properties":{}}`
@@ -193,4 +200,51 @@ func (e *encoding) chooseAllowed() error {
 	e.w.EndObject()
 	e.w.EndObject()
 	return nil
+}
+
+// toolName gives the name that a tool goes by upstream. A name that OpenAI would refuse is cut and made unique by a
+// hash, the same for each request, and the gateway gives the client its own back.
+func (e *encoding) toolName(t sdk.Text, path string) (string, error) {
+	name, ok := t.Decoded()
+	if !ok || name == "" {
+		return "", &sdk.Invalid{Path: path, Message: "want a name of 1 to 256 characters"}
+	}
+	if legal(name) && len(name) <= maxName {
+		return name, nil
+	}
+	if short, ok := e.names[name]; ok {
+		return short, nil
+	}
+	short := shorten(name)
+	if e.names == nil {
+		e.names = make(map[string]string)
+	}
+	e.names[name] = short
+	e.plan.Names = append(e.plan.Names, sdk.Rename{Client: name, Upstream: short})
+	return short, nil
+}
+
+func legal(s string) bool {
+	for i := range len(s) {
+		if !letter(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func letter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
+}
+
+// shorten keeps the beginning of a name for the model to read, and ten digits of its hash.
+func shorten(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	head := []byte(name)[:min(len(name), maxName-11)]
+	for i, c := range head {
+		if !letter(c) {
+			head[i] = '_'
+		}
+	}
+	return string(head) + "_" + hex.EncodeToString(sum[:5])
 }
