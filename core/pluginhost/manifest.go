@@ -1,13 +1,29 @@
 package pluginhost
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/penstock-gateway/penstock/schemas"
 	"github.com/penstock-gateway/penstock/sdk"
 )
+
+// manifestSchema is the contract's form of a manifest. It is compiled once for all gateways of a process, and does not
+// change.
+var manifestSchema = sync.OnceValue(func() *jsonschema.Schema {
+	s, err := schemas.Compile("plugin.schema.json", schemas.Plugin)
+	if err != nil {
+		panic("pluginhost: the embedded schema: " + err.Error()) // a test compiles it
+	}
+	return s
+})
 
 // The closed lists of a manifest.
 var (
@@ -51,7 +67,31 @@ func readManifest(text []byte, name string) (*sdk.Manifest, error) {
 			}
 		}
 	}
-	return m, nil
+	return m, checkForm(text)
+}
+
+// checkForm holds a manifest to schemas/plugin.schema.json. What has a message of its own has been told before: this is
+// for members that we do not know, and for values that are of the right type and still no name, path or header.
+func checkForm(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var doc any
+	if err := d.Decode(&doc); err != nil {
+		return fmt.Errorf("manifest: %v", err)
+	}
+	err := manifestSchema().Validate(doc)
+	var bad *jsonschema.ValidationError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	for len(bad.Causes) > 0 {
+		bad = bad.Causes[0]
+	}
+	at := strings.NewReplacer("/", ".", "~1", "/", "~0", "~").Replace(strings.TrimPrefix(bad.InstanceLocation, "/"))
+	if at != "" {
+		at += ": "
+	}
+	return fmt.Errorf("manifest: %s%s", at, bad.Message)
 }
 
 func checkDialects(ds []sdk.Dialect) error {

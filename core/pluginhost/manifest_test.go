@@ -42,7 +42,17 @@ func TestManifest(t *testing.T) {
 	f(func(m *sdk.Manifest) { m.Auth.Kind = "magic" }, `auth.kind "magic": want one of header, none`)
 	f(func(m *sdk.Manifest) { m.Errors[0].Kind = "odd" }, `errors[0].kind "odd"`)
 	f(func(m *sdk.Manifest) { m.Capabilities[0].Can[0] = "fly" }, `capabilities[0].can "fly"`)
+	f(func(m *sdk.Manifest) { m.Dialects[0].Headers = []sdk.Header{{Name: "a b", Value: "1"}} }, `manifest: dialects.0.headers.0.name: does not match pattern`)
+	f(func(m *sdk.Manifest) { m.ConfigSchema = []byte(`[]`) }, `manifest: config_schema: expected object or boolean`)
 	if _, err := readManifest([]byte("{"), "acme"); err == nil {
 		t.Error("a manifest that is no JSON was read")
+	}
+}
+
+func TestManifestWithUnknownMember(t *testing.T) {
+	const text = `{"name":"acme","version":"1","protocol":1,"dialects":[{"name":"own","path":"/v1","frmaing":"sse"}]}`
+	_, err := readManifest([]byte(text), "acme")
+	if err == nil || !strings.Contains(err.Error(), "manifest: dialects.0: additionalProperties 'frmaing' not allowed") {
+		t.Errorf("got %v", err)
 	}
 }
