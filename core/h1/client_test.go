@@ -16,11 +16,13 @@ import (
 // scripted is an upstream that answers each request on a connection with the next text, byte for byte.
 type scripted struct {
 	net.Listener
-	requests atomic.Int64
-	conns    atomic.Int64
+	requests   atomic.Int64
+	conns      atomic.Int64
+	afterwards func(net.Conn) // called after the first answer; nil: nothing
 }
 
-// script starts an upstream; an answer that ends in closeMark closes its connection.
+// script starts an upstream. An answer that ends in closeMark closes its connection, in resetMark resets it; partMark is
+// where an answer is sent in two parts.
 func script(t testing.TB, answer func(n int64) string) *scripted {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +43,11 @@ func script(t testing.TB, answer func(n int64) string) *scripted {
 	return s
 }
 
-const closeMark = "\x00close"
+const (
+	closeMark = "\x00close"
+	resetMark = "\x00reset"
+	partMark  = "\x00part"
+)
 
 func (s *scripted) serve(c net.Conn, answer func(int64) string) {
 	defer c.Close()
@@ -52,10 +58,23 @@ func (s *scripted) serve(c net.Conn, answer func(int64) string) {
 			return
 		}
 		io.Copy(io.Discard, req.Body)
-		text, closing := strings.CutSuffix(answer(s.requests.Add(1)), closeMark)
-		io.WriteString(c, text)
-		if closing {
+		n := s.requests.Add(1)
+		text, closing := strings.CutSuffix(answer(n), closeMark)
+		text, resetting := strings.CutSuffix(text, resetMark)
+		first, rest, _ := strings.Cut(text, partMark)
+		io.WriteString(c, first)
+		if rest != "" {
+			time.Sleep(100 * time.Microsecond) // so that the parts most likely arrive apart
+			io.WriteString(c, rest)
+		}
+		if resetting {
+			c.(*net.TCPConn).SetLinger(0)
+		}
+		if closing || resetting {
 			return
+		}
+		if n == 1 && s.afterwards != nil {
+			s.afterwards(c)
 		}
 	}
 }

@@ -55,10 +55,10 @@ type stream struct {
 func (c *Call) sendFar() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &stream{cancel: cancel, answered: make(chan struct{}), pieces: make(chan []byte), taken: make(chan struct{}, 1)}
+	s.done.Add(1) // the request's body, which net/http closes when it needs it no more
 	req := c.farRequest(ctx, s)
 	c.far, c.sent = s, time.Now()
 	c.setCancel(cancel)
-	s.done.Add(1) // the body, closed by net/http when it needs it no more
 	s.done.Go(func() { s.run(ctx, c.pool.h2, req) })
 	return nil
 }
