@@ -9,12 +9,19 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// maxID is the longest id of a call that every version of the service takes: it has answered 400 with "Expected a string
-// with maximum length 40" (https://github.com/microsoft/autogen/issues/6377).
-const maxID = 40
+// The longest ids of calls that the service takes. Chat completions have answered 400 with "Expected a string with maximum
+// length 40" (https://github.com/microsoft/autogen/issues/6377); call_id of an item of responses:
+// https://platform.openai.com/docs/api-reference/responses/create, input.
+const (
+	maxChatID      = 40
+	maxResponsesID = 64
+)
 
 // openCall is a call that waits for its result.
-type openCall struct{ id, name string }
+type openCall struct {
+	id, name string
+	custom   bool
+}
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
@@ -24,10 +31,7 @@ func (e *encoding) calls(parts []piece) error {
 	}
 	e.w.Name("tool_calls").Array()
 	for _, p := range parts {
-		if p.Call == nil {
-			return &sdk.Invalid{Path: p.path, Message: "want a tool call"}
-		}
-		if err := e.call(p.Call, p.path); err != nil {
+		if err := e.call(p); err != nil {
 			return err
 		}
 	}
@@ -35,12 +39,16 @@ func (e *encoding) calls(parts []piece) error {
 	return nil
 }
 
-func (e *encoding) call(c *sdk.Call, path string) error {
-	name, err := e.toolName(c.Name, path+".name")
-	if err != nil {
-		return err
+// opened gives a call the id and the name that it goes by upstream, and has it wait for its result.
+func (e *encoding) opened(p piece) (openCall, error) {
+	if p.Call == nil {
+		return openCall{}, &sdk.Invalid{Path: p.path, Message: "want a tool call"}
 	}
-	id := e.callID(c.ID)
+	name, err := e.toolName(p.Call.Name, p.path+".name")
+	if err != nil {
+		return openCall{}, err
+	}
+	id := e.callID(p.Call.ID)
 	if id == "" {
 		e.made++
 		id = "call_" + itoa(e.made)
@@ -48,13 +56,23 @@ func (e *encoding) call(c *sdk.Call, path string) error {
 			id = nineLetters(sdk.T(id))
 		}
 	}
-	e.open = append(e.open, openCall{id, name})
+	o := openCall{id, name, p.Call.Custom}
+	e.open = append(e.open, o)
+	return o, nil
+}
+
+func (e *encoding) call(p piece) error {
+	o, err := e.opened(p)
+	if err != nil {
+		return err
+	}
+	c := p.Call
 	e.w.Object()
-	e.w.Name("id").String(id)
+	e.w.Name("id").String(o.id)
 	if c.Custom {
 		e.w.Name("type").String("custom")
 		e.w.Name("custom").Object()
-		e.w.Name("name").String(name)
+		e.w.Name("name").String(o.name)
 		e.w.Name("input").Text(c.Input)
 		e.w.EndObject()
 		e.w.EndObject()
@@ -62,14 +80,82 @@ func (e *encoding) call(c *sdk.Call, path string) error {
 	}
 	e.w.Name("type").String("function")
 	e.w.Name("function").Object()
-	e.w.Name("name").String(name)
+	e.w.Name("name").String(o.name)
+	e.arguments(c)
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
+}
+
+func (e *encoding) arguments(c *sdk.Call) {
 	e.w.Name("arguments")
 	if c.Arguments.Present() {
 		e.w.Text(c.Arguments.Text())
 	} else {
 		e.w.String("{}")
 	}
+}
+
+// callItem writes a call as an item of responses. The item's own id is left out: it names what the service has stored,
+// and nothing is.
+func (e *encoding) callItem(p piece) error {
+	o, err := e.opened(p)
+	if err != nil {
+		return err
+	}
+	e.w.Object()
+	if o.custom {
+		e.w.Name("type").String("custom_tool_call")
+	} else {
+		e.w.Name("type").String("function_call")
+	}
+	e.w.Name("call_id").String(o.id)
+	e.w.Name("name").String(o.name)
+	if o.custom {
+		e.w.Name("input").Text(p.Call.Input)
+	} else {
+		e.arguments(p.Call)
+	}
 	e.w.EndObject()
+	return nil
+}
+
+// outputItem writes a result as an item of responses, which may hold images and files.
+func (e *encoding) outputItem(p piece) error {
+	r := p.Result
+	if r == nil {
+		return &sdk.Invalid{Path: p.path, Message: "want a tool result"}
+	}
+	if r.Error {
+		e.plan.Drop(p.path+".is_error", e.api+" have no mark for the error of a tool")
+	}
+	e.uncached(p)
+	o := e.answered(r)
+	kind := "function_call_output"
+	if o.custom {
+		kind = "custom_tool_call_output"
+	}
+	parts := make([]piece, len(r.Parts))
+	var text []sdk.Text
+	plain := true
+	for i := range r.Parts {
+		parts[i] = piece{&r.Parts[i], partPath(p.path, i)}
+		plain = plain && parts[i].Kind == sdk.PartText
+		if i > 0 {
+			text = append(text, sdk.RawText([]byte(`\n`)))
+		}
+		text = append(text, parts[i].Text)
+		e.uncached(parts[i])
+	}
+	e.w.Object()
+	e.w.Name("type").String(kind)
+	e.w.Name("call_id").String(o.id)
+	e.w.Name("output")
+	if plain {
+		e.w.Joined(text...)
+	} else if err := e.inputParts(parts); err != nil {
+		return err
+	}
 	e.w.EndObject()
 	return nil
 }
@@ -109,20 +195,20 @@ func (e *encoding) result(p piece) error {
 		add(sdk.T("The result follows in the next message."))
 	}
 	if r.Error {
-		e.plan.Drop(p.path+".is_error", "chat completions have no mark for the error of a tool")
+		e.plan.Drop(p.path+".is_error", e.api+" have no mark for the error of a tool")
 	}
 	e.uncached(p)
 	e.w.Object()
 	e.w.Name("role").String("tool")
-	e.w.Name("tool_call_id").String(e.answered(r))
+	e.w.Name("tool_call_id").String(e.answered(r).id)
 	e.w.Name("content").Joined(text...)
 	e.w.EndObject()
 	return nil
 }
 
-// answered gives the id of the call that a result answers. A result without an id answers the first open call of its
+// answered gives the call that a result answers. A result without an id answers the first open call of its
 // tool, as Gemini has it.
-func (e *encoding) answered(r *sdk.Result) string {
+func (e *encoding) answered(r *sdk.Result) openCall {
 	id := e.callID(r.ID)
 	name := decoded(r.Name)
 	if short, ok := e.names[name]; ok {
@@ -131,13 +217,13 @@ func (e *encoding) answered(r *sdk.Result) string {
 	for i, c := range e.open {
 		if id == c.id || id == "" && (name == "" || name == c.name) {
 			e.open = append(e.open[:i:i], e.open[i+1:]...)
-			return c.id
+			return c
 		}
 	}
 	if id == "" {
-		return "call_unknown"
+		id = "call_unknown"
 	}
-	return id
+	return openCall{id: id}
 }
 
 // callID gives a call's id as the service takes it, the same on the call and on its result; "" where there is none.
@@ -152,7 +238,7 @@ func (e *encoding) callID(t sdk.Text) string {
 		}
 		return nineLetters(t)
 	}
-	if ok && len(id) <= maxID {
+	if ok && len(id) <= e.maxID {
 		return id
 	}
 	return "call_" + fingerprint(t)

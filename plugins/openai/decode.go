@@ -15,9 +15,14 @@ const (
 )
 
 // NewDecoder makes the decoder of an answer, whole or streamed.
-func (p *provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{info: info} }
+func (p *provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder {
+	if info.Native == responsesDialect {
+		return &response{stream: info.Stream}
+	}
+	return &decoder{info: info}
+}
 
-// decoder reads chunks and whole bodies alike: a whole body is one chunk whose choices hold a message in place of a
+// decoder reads chat completions: chunks and whole bodies alike: a whole body is one chunk whose choices hold a message in place of a
 // delta.
 type decoder struct {
 	info    sdk.AnswerInfo

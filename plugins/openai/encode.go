@@ -19,6 +19,8 @@ type encoding struct {
 	service
 	plan     *sdk.Plan
 	w        *sdk.Writer
+	api      string            // what the service speaks here, for notes
+	maxID    int               // the longest id of a call, in bytes
 	names    map[string]string // tool names that had to change
 	open     []openCall        // calls of the last assistant turn that no result has answered yet
 	made     int               // ids made for calls that came without
@@ -26,14 +28,24 @@ type encoding struct {
 	moved    []piece           // media of tool results and words between results, waiting for a user message
 }
 
-// Encode writes the request as a chat completion.
+// Encode writes the request in the dialect that the deployment is to be spoken to in.
 func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
-	if r.Native != "" && r.Native != "openai-chat" {
-		return &sdk.Inexpressible{What: "a request of dialect " + r.Dialect + " in dialect " + r.Native}
-	}
 	e := &encoding{Request: r, service: p.service(r.Provider), plan: plan, w: &plan.Body}
+	switch r.Native {
+	case "", chatDialect:
+		e.api, e.maxID = "chat completions", maxChatID
+		return e.chat()
+	case responsesDialect:
+		e.api, e.maxID = "responses", maxResponsesID
+		return e.response()
+	}
+	return &sdk.Inexpressible{What: "a request of dialect " + r.Dialect + " in dialect " + r.Native}
+}
+
+// chat writes a chat completion.
+func (e *encoding) chat() error {
 	e.w.Object()
-	e.w.Name("model").String(r.Model)
+	e.w.Name("model").String(e.Model)
 	if err := e.messages(); err != nil {
 		return err
 	}
@@ -45,10 +57,10 @@ func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 		return err
 	}
 	e.format()
-	e.reasoning()
+	e.w.StringMember("reasoning_effort", e.effort())
 	e.identity()
 	e.unknown()
-	if r.Stream {
+	if e.Stream {
 		e.w.Name("stream").Bool(true)
 		if !e.strict {
 			e.w.Name("stream_options").Object()
@@ -124,17 +136,22 @@ func (e *encoding) format() {
 		e.w.Name("response_format").Object()
 		e.w.Name("type").String("json_schema")
 		e.w.Name("json_schema").Object()
-		if f.Name.Empty() {
-			e.w.Name("name").String("response") // the name is required
-		} else {
-			e.w.Name("name").Text(f.Name)
-		}
-		e.w.TextMember("description", f.Description)
-		e.w.ValueMember("schema", f.Schema)
-		e.w.ValueMember("strict", f.Strict)
+		e.schema()
 		e.w.EndObject()
 		e.w.EndObject()
 	}
+}
+
+func (e *encoding) schema() {
+	f := &e.Format
+	if f.Name.Empty() {
+		e.w.Name("name").String("response") // the name is required
+	} else {
+		e.w.Name("name").Text(f.Name)
+	}
+	e.w.TextMember("description", f.Description)
+	e.w.ValueMember("schema", f.Schema)
+	e.w.ValueMember("strict", f.Strict)
 }
 
 // identity writes who asks and how the service is to treat the request.
@@ -214,14 +231,21 @@ func harmless(path string) bool {
 func (e *encoding) unknown() {
 	for _, m := range e.Unknown {
 		switch {
-		case !e.compatible && strings.HasPrefix(e.Dialect, "openai-") && alike(m.Path):
-			e.w.ValueMember(m.Path, m.Value)
+		case e.shared(m.Path):
+			if e.Native != responsesDialect || m.Path != "store" && m.Path != "verbosity" { // these it has elsewhere
+				e.w.ValueMember(m.Path, m.Value)
+			}
 		case harmless(m.Path):
-			e.plan.Drop(m.Path, "chat completions have no such member")
+			e.plan.Drop(m.Path, e.api+" have no such member")
 		default:
-			e.plan.Lose(m.Path, "chat completions have no such member")
+			e.plan.Lose(m.Path, e.api+" have no such member")
 		}
 	}
+}
+
+// shared says whether a member that the middle form does not know means the same to the service as to the client.
+func (e *encoding) shared(name string) bool {
+	return !e.compatible && strings.HasPrefix(e.Dialect, "openai-") && alike(name)
 }
 
 // member gives the client's own name of a member, for notes.
@@ -231,6 +255,8 @@ func (e *encoding) member(name string) string {
 		switch name {
 		case "stop":
 			return "stop_sequences"
+		case "max_completion_tokens":
+			return "max_tokens"
 		case "reasoning":
 			return "thinking"
 		}
@@ -240,6 +266,8 @@ func (e *encoding) member(name string) string {
 			return "generationConfig.stopSequences"
 		case "top_k":
 			return "generationConfig.topK"
+		case "max_completion_tokens":
+			return "generationConfig.maxOutputTokens"
 		case "reasoning":
 			return "generationConfig.thinkingConfig"
 		}
@@ -247,25 +275,25 @@ func (e *encoding) member(name string) string {
 	return name
 }
 
-// reasoning writes reasoning_effort.
+// effort gives how hard the model is to reason, "" where the client has no wish.
 //
 // A budget of tokens becomes an effort by its share of the output limit: up to 35% is low, up to 65% medium, more is
 // high. These lie between the shares that OpenRouter documents for turning efforts into budgets: low 20%, medium 50%,
 // high 80% (https://openrouter.ai/docs/use-cases/reasoning-tokens). Without a limit the bounds are 4,096 and 16,384
 // tokens.
-func (e *encoding) reasoning() {
+func (e *encoding) effort() string {
 	r := &e.Reasoning
-	effort := r.Effort
 	switch {
-	case effort != "":
+	case r.Effort != "":
+		return r.Effort
 	case r.Mode == sdk.ReasoningOff:
-		effort = e.noEffort()
+		return e.noEffort()
 	case r.Budget > 0:
-		effort = share(r.Budget, e.MaxOutput)
+		return share(r.Budget, e.MaxOutput)
 	case r.Mode == sdk.ReasoningOn:
-		effort = "medium"
+		return "medium"
 	}
-	e.w.StringMember("reasoning_effort", effort)
+	return ""
 }
 
 // noEffort is how a model is told not to reason, "" where it needs no telling. Models before GPT-5.1 that reason always

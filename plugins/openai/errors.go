@@ -79,14 +79,21 @@ func failed(root sdk.Node, event string) *sdk.Failure {
 		f.Message = "the provider answered with an error"
 	}
 	f.Type, f.Code, f.Param = word(e.Get("type")), word(e.Get("code")), word(e.Get("param"))
+	if f.Type == "error" { // the event's own
+		f.Type = ""
+	}
 	return f
 }
 
-// kindOf looks an error body up.
+// kindOf looks an error body up, which may also be the error object alone.
 func kindOf(root sdk.Node) sdk.Kind {
+	bare := root.Get("error").Null()
 	for _, k := range knownErrors() {
-		n := root
-		for name := range strings.SplitSeq(k.At[1:], "/") {
+		n, at := root, k.At[1:]
+		if bare {
+			at = strings.TrimPrefix(at, "error/")
+		}
+		for name := range strings.SplitSeq(at, "/") {
 			n = n.Get(name)
 		}
 		text := word(n)

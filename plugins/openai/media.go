@@ -21,13 +21,8 @@ func (e *encoding) media(p piece) error {
 }
 
 func (e *encoding) image(m *sdk.Media, path string) error {
-	var url []sdk.Text
-	switch {
-	case m.URL.Present():
-		url = []sdk.Text{m.URL}
-	case m.Data.Present():
-		url = []sdk.Text{sdk.T("data:" + imageType(m) + ";base64,"), m.Data}
-	default:
+	url := imageURL(m)
+	if url == nil {
 		return &sdk.Inexpressible{What: "an image by file id", Path: path}
 	}
 	e.w.Object()
@@ -37,6 +32,17 @@ func (e *encoding) image(m *sdk.Media, path string) error {
 	e.w.StringMember("detail", m.Detail)
 	e.w.EndObject()
 	e.w.EndObject()
+	return nil
+}
+
+// imageURL is where an image is, as texts to be joined: its URL, or itself; nil where it is a file that was uploaded.
+func imageURL(m *sdk.Media) []sdk.Text {
+	switch {
+	case m.URL.Present():
+		return []sdk.Text{m.URL}
+	case m.Data.Present():
+		return []sdk.Text{sdk.T("data:" + imageType(m) + ";base64,"), m.Data}
+	}
 	return nil
 }
 
@@ -88,18 +94,11 @@ func (e *encoding) document(m *sdk.Media, path string) error {
 			}
 		}
 		return nil
-	case m.FileID.Present() && e.Dialect != "anthropic" && e.Dialect != "gemini":
+	case e.uploaded(m):
 		e.file(func() { e.w.Name("file_id").Text(m.FileID) })
 		return nil
 	case m.Data.Present():
-		mime := m.MIME
-		if mime == "" {
-			mime = "application/pdf"
-		}
-		e.file(func() {
-			e.w.Name("filename").Text(fileName(m))
-			e.w.Name("file_data").Joined(sdk.T("data:"+mime+";base64,"), m.Data)
-		})
+		e.file(func() { e.fileData(m) })
 		return nil
 	case m.URL.Present():
 		return &sdk.Inexpressible{What: "a document by URL", Path: path}
@@ -114,6 +113,20 @@ func (e *encoding) file(members func()) {
 	members()
 	e.w.EndObject()
 	e.w.EndObject()
+}
+
+// uploaded says whether a file is one that the service can know by its id.
+func (e *encoding) uploaded(m *sdk.Media) bool {
+	return m.FileID.Present() && e.Dialect != "anthropic" && e.Dialect != "gemini"
+}
+
+func (e *encoding) fileData(m *sdk.Media) {
+	mime := m.MIME
+	if mime == "" {
+		mime = "application/pdf"
+	}
+	e.w.Name("filename").Text(fileName(m))
+	e.w.Name("file_data").Joined(sdk.T("data:"+mime+";base64,"), m.Data)
 }
 
 // fileName is required beside file_data.
@@ -137,4 +150,63 @@ func (e *encoding) documentText(m *sdk.Media, body sdk.Text) {
 		e.w.Name("text").Joined(m.Title, sdk.RawText([]byte(break2)), body)
 	}
 	e.w.EndObject()
+}
+
+// inputMedia writes an image or a document for responses.
+func (e *encoding) inputMedia(p piece) error {
+	m := p.Media
+	switch {
+	case m == nil:
+		return &sdk.Invalid{Path: p.path, Message: "want content"}
+	case p.Kind == sdk.PartAudio:
+		return &sdk.Inexpressible{What: "audio input", Path: p.path}
+	case p.Kind == sdk.PartDocument:
+		return e.inputFile(m, p.path)
+	}
+	url := imageURL(m)
+	if url == nil && !e.uploaded(m) {
+		return &sdk.Inexpressible{What: "an image by another provider's file id", Path: p.path}
+	}
+	e.w.Object()
+	e.w.Name("type").String("input_image")
+	if url != nil {
+		e.w.Name("image_url").Joined(url...)
+	} else {
+		e.w.Name("file_id").Text(m.FileID)
+	}
+	e.w.StringMember("detail", m.Detail)
+	e.w.EndObject()
+	return nil
+}
+
+func (e *encoding) inputFile(m *sdk.Media, path string) error {
+	switch {
+	case m.Body.Present() && m.Title.Empty():
+		e.inputText(m.Body)
+		return nil
+	case m.Body.Present():
+		e.inputText(m.Title, sdk.RawText([]byte(break2)), m.Body)
+		return nil
+	case len(m.Parts) > 0:
+		for i := range m.Parts {
+			if err := e.inputPart(piece{&m.Parts[i], partPath(path+".source", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case !e.uploaded(m) && !m.Data.Present() && !m.URL.Present():
+		return &sdk.Inexpressible{What: "a document by another provider's file id", Path: path}
+	}
+	e.w.Object()
+	e.w.Name("type").String("input_file")
+	switch {
+	case e.uploaded(m):
+		e.w.Name("file_id").Text(m.FileID)
+	case m.Data.Present():
+		e.fileData(m)
+	default:
+		e.w.Name("file_url").Text(m.URL)
+	}
+	e.w.EndObject()
+	return nil
 }

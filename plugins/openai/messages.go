@@ -93,10 +93,25 @@ func (e *encoding) system(m *sdk.Message) error {
 	if err := e.user(nil, sdk.Text{}); err != nil {
 		return err
 	}
-	role := "system"
+	role := e.systemRole(m)
+	texts := e.systemTexts(m)
+	e.w.Object()
+	e.w.Name("role").String(role)
+	e.name(m.Name)
+	e.w.Name("content")
+	e.texts(texts)
+	e.w.EndObject()
+	return nil
+}
+
+func (e *encoding) systemRole(m *sdk.Message) string {
 	if m.Role == sdk.Developer && !e.compatible {
-		role = "developer"
+		return "developer"
 	}
+	return "system"
+}
+
+func (e *encoding) systemTexts(m *sdk.Message) []piece {
 	var texts []piece
 	for i := range m.Parts {
 		p := piece{&m.Parts[i], partPath(m.Path, i)}
@@ -106,13 +121,7 @@ func (e *encoding) system(m *sdk.Message) error {
 		}
 		texts = append(texts, p)
 	}
-	e.w.Object()
-	e.w.Name("role").String(role)
-	e.name(m.Name)
-	e.w.Name("content")
-	e.texts(texts)
-	e.w.EndObject()
-	return nil
+	return texts
 }
 
 // name writes a speaker's name where it is one that OpenAI takes.
@@ -136,6 +145,11 @@ func (e *encoding) texts(parts []piece) {
 		e.w.EndArray()
 		return
 	}
+	e.joined(parts)
+}
+
+// joined writes the texts of some parts as one string.
+func (e *encoding) joined(parts []piece) {
 	var joined []sdk.Text
 	for i, p := range parts {
 		if i > 0 {

@@ -1,8 +1,9 @@
-// Package openai is the provider of OpenAI and of the many services that speak its chat completions: it writes a request
-// of any client dialect as a chat completion, and reads the answer, whole or streamed.
+// Package openai is the provider of OpenAI and of the many services that speak as it does: it writes a request of any
+// client dialect as a chat completion or as a request for a response, as the deployment has it, and reads the answer,
+// whole or streamed.
 //
-// Clients that speak chat completions, Responses or embeddings themselves are passed through by the gateway with the
-// splice rules of the manifest and never come here. How services differ from OpenAI is data: a row in a table of
+// Clients that speak the deployment's own dialect, and all embeddings, are passed through by the gateway with the splice
+// rules of the manifest and never come here. How services differ from OpenAI is data: a row in a table of
 // presets, and a row of habits beside it. Connections, keys and retries are the gateway's.
 package openai
 
@@ -12,6 +13,12 @@ import (
 	"sync"
 
 	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// The names of the dialects that are encoded here.
+const (
+	chatDialect      = "openai-chat"
+	responsesDialect = "openai-responses"
 )
 
 // New makes the provider.
@@ -117,14 +124,14 @@ func (p *provider) Manifest() sdk.Manifest {
 		BaseURL:     "https://api.openai.com/v1",
 		Dialects: []sdk.Dialect{
 			{
-				Name: "openai-chat", Path: "/chat/completions", Framing: "sse", Terminated: true, Forward: forward,
+				Name: chatDialect, Path: "/chat/completions", Framing: "sse", Terminated: true, Forward: forward,
 				Splice: []sdk.Splice{
 					model,
 					{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage(`true`), When: "stream", Hides: "usage"},
 				},
 			},
 			{
-				Name: "openai-responses", Path: "/responses", Framing: "sse", Terminated: true, Forward: forward,
+				Name: responsesDialect, Path: "/responses", Framing: "sse", Terminated: true, Forward: forward,
 				Splice: []sdk.Splice{model},
 			},
 			{Name: "openai-embeddings", Path: "/embeddings", Forward: forward, Splice: []sdk.Splice{model}},

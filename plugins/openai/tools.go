@@ -69,7 +69,7 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	}
 	e.w.Object()
 	e.w.Name("type").String(kind)
-	e.w.Name(kind).Object()
+	e.nest(kind)
 	e.w.Name("name").String(name)
 	if !t.Description.Empty() {
 		e.w.Name("description").Text(t.Description)
@@ -82,14 +82,38 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 		} else {
 			e.w.Name("parameters").Value(t.Parameters)
 		}
-		e.w.ValueMember("strict", t.Strict)
+		e.strictness(t)
 	}
-	e.w.EndObject()
-	if e.cache {
+	e.unnest()
+	if e.cache && e.Native != responsesDialect {
 		e.w.ValueMember("cache_control", t.Cache)
 	}
 	e.w.EndObject()
 	return nil
+}
+
+// strictness writes whether a function's input is held to its schema. To responses every function is strict that does
+// not say otherwise (https://platform.openai.com/docs/api-reference/responses/create, tools), and to no other dialect.
+func (e *encoding) strictness(t *sdk.Tool) {
+	if e.Native == responsesDialect && e.Dialect != responsesDialect && !t.Strict.Present() {
+		e.w.Name("strict").Bool(false)
+		return
+	}
+	e.w.ValueMember("strict", t.Strict)
+}
+
+// nest begins an object that chat completions have around the members of a tool, and unnest ends it. To responses those
+// members stand beside the type.
+func (e *encoding) nest(name string) {
+	if e.Native != responsesDialect {
+		e.w.Name(name).Object()
+	}
+}
+
+func (e *encoding) unnest() {
+	if e.Native != responsesDialect {
+		e.w.EndObject()
+	}
 }
 
 // bare says whether a schema is absent, or an object schema that says nothing more.
@@ -122,7 +146,22 @@ func (e *encoding) grammar(t *sdk.Tool, path string) {
 	if !format.Exists() {
 		format = d.Root().At("custom", "format")
 	}
-	e.w.ValueMember("format", format.Value())
+	grammar := format.Get("grammar") // as chat completions nest it
+	nested := grammar.Exists()
+	if !nested {
+		grammar = format
+	}
+	if !format.Get("type").Is("grammar") || nested == (e.Native != responsesDialect) {
+		e.w.ValueMember("format", format.Value())
+		return
+	}
+	e.w.Name("format").Object()
+	e.w.Name("type").String("grammar")
+	e.nest("grammar")
+	e.w.ValueMember("definition", grammar.Get("definition").Value())
+	e.w.ValueMember("syntax", grammar.Get("syntax").Value())
+	e.unnest()
+	e.w.EndObject()
 }
 
 func (e *encoding) choice() error {
@@ -164,9 +203,9 @@ func (e *encoding) choose(name sdk.Text) error {
 	}
 	e.w.Object()
 	e.w.Name("type").String(kind)
-	e.w.Name(kind).Object()
+	e.nest(kind)
 	e.w.Name("name").String(short)
-	e.w.EndObject()
+	e.unnest()
 	e.w.EndObject()
 	return nil
 }
@@ -188,7 +227,7 @@ func (e *encoding) chooseAllowed() error {
 	}
 	e.w.Object()
 	e.w.Name("type").String("allowed_tools")
-	e.w.Name("allowed_tools").Object()
+	e.nest("allowed_tools")
 	e.w.Name("mode").String(mode)
 	e.w.Name("tools").Array()
 	for _, n := range e.Choice.Names {
@@ -197,7 +236,7 @@ func (e *encoding) chooseAllowed() error {
 		}
 	}
 	e.w.EndArray()
-	e.w.EndObject()
+	e.unnest()
 	e.w.EndObject()
 	return nil
 }
