@@ -6,6 +6,7 @@
 package dialect
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/frame"
@@ -166,4 +167,17 @@ type Bounded interface {
 // said before, such as one that numbers its events: it takes the place of the dialect's own AppendStreamError.
 type Failer interface {
 	AppendFailure(dst []byte, f *sdk.Failure, requestID string) []byte
+}
+
+// AppendLine appends a JSON text without its line breaks, which would end a line of an event stream. Within a JSON string
+// they are escaped, so nothing else is lost.
+func AppendLine(dst, text []byte) []byte {
+	for len(text) > 0 {
+		i := bytes.IndexAny(text, "\r\n")
+		if i < 0 {
+			return append(dst, text...)
+		}
+		dst, text = append(dst, text[:i]...), text[i+1:]
+	}
+	return dst
 }

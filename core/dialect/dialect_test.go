@@ -115,3 +115,15 @@ func TestReader(t *testing.T) {
 	refuse(`gone: is required`, func(r *Reader) { r.Missing(0, "gone") })
 	refuse(`a: want a string, got an object`, func(r *Reader) { r.Content(a) })
 }
+
+func TestAppendLine(t *testing.T) {
+	f := func(in, want string) {
+		t.Helper()
+		if got := string(AppendLine([]byte("x"), []byte(in))); got != "x"+want {
+			t.Errorf("%q: got %q, want %q", in, got, "x"+want)
+		}
+	}
+	f("{\n \"a\": 1\r\n}\n", `{ "a": 1}`)
+	f(`"a\n"`, `"a\n"`)
+	f("", "")
+}

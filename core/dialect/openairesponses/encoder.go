@@ -314,7 +314,7 @@ func appendAnnotation(dst []byte, v sdk.Value) []byte {
 	if !nested {
 		for _, known := range [...]string{"url_citation", "file_citation", "container_file_citation", "file_path"} {
 			if t > 0 && doc.Is(t, known) {
-				return append(dst, v.Raw()...)
+				return dialect.AppendLine(dst, v.Raw())
 			}
 		}
 	}

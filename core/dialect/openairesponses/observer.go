@@ -10,7 +10,9 @@ import (
 )
 
 // NewObserver makes the reader of one native answer. There is nothing to hide: the dialect always shows its usage.
-func (Dialect) NewObserver(dialect.ObserverOptions) dialect.Observer { return new(observer) }
+func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
+	return &observer{doc: o.Memory()}
+}
 
 // observer reads an answer that passes through.
 type observer struct {
@@ -18,7 +20,7 @@ type observer struct {
 	number    int  // of the next event
 	usage     sdk.Usage
 	reason    sdk.Reason
-	doc       jsonspan.Doc
+	doc       *jsonspan.Doc
 }
 
 var _ dialect.Failer = (*observer)(nil)
@@ -59,7 +61,7 @@ func grows(name []byte) bool {
 
 // event reads an event by the type in its data, which compatible services also send without an event line.
 func (o *observer) event() dialect.Seen {
-	d := &o.doc
+	d := o.doc
 	t, ok := member(d, 0, "type")
 	if !ok {
 		if e, ok := member(d, 0, "error"); ok { // a chat-style error, of services that have one form for all
@@ -95,7 +97,7 @@ func (o *observer) event() dialect.Seen {
 
 // Whole looks at a whole body. Done says that it is a response that has come to its end, or was begun in the background.
 func (o *observer) Whole(body []byte) dialect.Seen {
-	d := &o.doc
+	d := o.doc
 	if d.Parse(body, jsonspan.Limits{AllowDuplicates: true}) != nil {
 		return dialect.Seen{}
 	}
@@ -111,7 +113,7 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 
 // response reads a response object that is not expected to change any more.
 func (o *observer) response(r int) (seen dialect.Seen) {
-	d := &o.doc
+	d := o.doc
 	if u, ok := member(d, r, "usage"); ok {
 		if usage, ok := readUsage(d, u); ok {
 			o.usage = usage

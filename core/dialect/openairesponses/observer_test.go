@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/dialect/dialecttest"
 	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -32,6 +33,8 @@ const (
 	created = `{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[],"usage":null,"error":null}}`
 	ended   = `{"type":"response.completed","sequence_number":9,"response":{"id":"resp_1","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":1}}}}`
 )
+
+func newObserver() *observer { return &observer{doc: new(jsonspan.Doc)} }
 
 func TestObserver(t *testing.T) {
 	f := func(name string, want dialecttest.Observed, events ...string) {
@@ -105,13 +108,13 @@ func TestObserverWhole(t *testing.T) {
 
 // TestFailureNumber wants an error to have the number that follows those of the events before it.
 func TestFailureNumber(t *testing.T) {
-	o := new(observer)
+	o := newObserver()
 	dialecttest.Observe(t, o, sse(created, `{"type":"response.output_text.delta","sequence_number":1,"delta":"a"}`, `{"type":"response.output_text.delta","sequence_number":2,"delta":"a"}`))
 	got := string(o.AppendFailure(nil, sdk.Fail(sdk.Timeout, "slow"), "req_1"))
 	if !strings.HasPrefix(got, "event: error\n") || !strings.Contains(got, `"sequence_number":3`) {
 		t.Errorf("got %s", got)
 	}
-	seen := dialecttest.Observe(t, new(observer), []byte(got))
+	seen := dialecttest.Observe(t, newObserver(), []byte(got))
 	if seen.Failure == nil || seen.Failure.Kind != sdk.Timeout || seen.Failure.Message != "slow" {
 		t.Errorf("read back as %+v", seen.Failure)
 	}
@@ -211,7 +214,7 @@ func BenchmarkObserver(b *testing.B) {
 			s := frame.NewSSE(0)
 			s.Feed(raw)
 			f, _, _ := s.Next()
-			o := new(observer)
+			o := newObserver()
 			o.Frame(&f)
 			b.ReportAllocs()
 			for b.Loop() {

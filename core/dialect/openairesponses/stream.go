@@ -97,7 +97,7 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 		if !ours(e.Type) || !e.Value.Present() {
 			return dst
 		}
-		dst = s.add(s.shut(dst), item{kind: foreign, body: bytes.Clone(e.Value.Raw())})
+		dst = s.add(s.shut(dst), item{kind: foreign, body: dialect.AppendLine(nil, e.Value.Raw())})
 		return s.close(dst, len(s.items)-1, completed)
 	case sdk.Finish:
 		s.finished, s.reason = true, e.Reason
@@ -307,7 +307,7 @@ func (s *stream) score(dst []byte, v sdk.Value) []byte {
 	dst = s.in(dst, outputText)
 	p := s.part()
 	for i := range doc.Items(list) {
-		p.logprobs = append(comma(p.logprobs), doc.Raw(i)...)
+		p.logprobs = dialect.AppendLine(comma(p.logprobs), doc.Raw(i))
 	}
 	return dst
 }

@@ -1,0 +1,84 @@
+// Package gemini is the dialect of Google's Gemini API (generateContent, streamGenerateContent, countTokens) as a client
+// speaks it: it reads requests, writes answers and errors, and reads the usage and the end of native answers that pass
+// through. [Embeddings] is its second dialect (embedContent, batchEmbedContents).
+//
+// The model, and whether the answer is a stream, stand in the path, and the framing of a stream in the query: the gateway
+// reads them there. What a provider's service understands of a request is its plugin's matter.
+package gemini
+
+import (
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Dialect speaks generateContent and its kin. It holds no state.
+type Dialect struct{}
+
+var _ dialect.Dialect = Dialect{}
+
+// Name is the dialect's name in configuration and manifests.
+func (Dialect) Name() string { return "gemini" }
+
+// KeepAlive is an empty line: not all of Google's SDKs skip comments, and within a JSON array it is white space.
+func (Dialect) KeepAlive() []byte { return []byte("\r\n") }
+
+// Status is the HTTP status of a failure.
+func (Dialect) Status(f *sdk.Failure) int { return dialect.StatusOf(f, dialect.FormOf(f.Kind).Status) }
+
+// reader finds members under both of their names: as Google's services do, the dialect takes functionCall and
+// function_call (https://protobuf.dev/programming-guides/json).
+type reader struct{ dialect.Reader }
+
+// get gives a member that is there and not null by its name in camelCase; 0 otherwise.
+func (r *reader) get(obj int, name string) int {
+	if obj == 0 || r.Kind(obj) != jsonspan.Object {
+		return 0
+	}
+	if v := r.Get(obj, name); v > 0 {
+		return v
+	}
+	if other := snake(name); other != name {
+		return r.Get(obj, other)
+	}
+	return 0
+}
+
+// needed gives a member that must be there.
+func (r *reader) needed(obj int, name string) int {
+	v := r.get(obj, name)
+	if v == 0 {
+		r.Missing(obj, name)
+	}
+	return v
+}
+
+// named is a member's name in camelCase.
+func (r *reader) named(key int) string { return camel(string(r.Name(key))) }
+
+// snake writes a name in camelCase with underscores.
+func snake(name string) string {
+	out := make([]byte, 0, len(name)+4)
+	for i := range len(name) {
+		if c := name[i]; c >= 'A' && c <= 'Z' {
+			out = append(out, '_', c+('a'-'A'))
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// camel writes a name with underscores in camelCase. One in camelCase stays as it is.
+func camel(name string) string {
+	out := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		if name[i] == '_' && i > 0 && i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z' {
+			i++
+			out = append(out, name[i]-('a'-'A'))
+		} else {
+			out = append(out, name[i])
+		}
+	}
+	return string(out)
+}
