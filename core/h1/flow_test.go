@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -201,6 +202,11 @@ func TestRefusalIsRead(t *testing.T) {
 			resp, err := http.ReadResponse(br, nil)
 			if err != nil || fmt.Sprint(resp.StatusCode) != f.want || !resp.Close {
 				t.Errorf("%.60q: %v %v, want %s and close", f.text, resp, err, f.want)
+				continue
+			}
+			io.Copy(io.Discard, resp.Body)
+			if _, err := br.ReadByte(); err != io.EOF {
+				t.Errorf("%.60q: the connection ends with %v, want a clean end", f.text, err)
 			}
 		}
 	}
@@ -317,6 +323,12 @@ func TestWatchKeepsEarlyBytes(t *testing.T) {
 	r := start(t, &Server{Handler: func(ex Exchange) {
 		ex.Watch(func() { t.Error("gone, though the client is there") })
 		<-arrived
+		if c := ex.(*exchange).c; string(ex.Head().Path()) != "/19" && c.r == c.w {
+			for c.sock.quiet() { // until the next request is there
+				runtime.Gosched()
+			}
+			<-time.After(time.Millisecond) // for a watch that is wrong to notice
+		}
 		ex.Unwatch()
 		echo(ex)
 	}})
