@@ -197,7 +197,7 @@ func (r *decoder) part(p int) sdk.Part {
 		return sdk.Part{Kind: sdk.PartRedacted, Text: signature}
 	}
 	for k := range r.Members(p) {
-		return sdk.Part{Kind: sdk.PartForeign, Type: r.named(k), Value: r.Value(p)}
+		return sdk.Part{Kind: sdk.PartForeign, Type: string(r.named(k)), Value: r.Value(p)}
 	}
 	r.Refuse(p, "want a part that holds something")
 	return sdk.Part{}

@@ -43,7 +43,7 @@ func (r *decoder) unknown(v int) {
 // rest keeps the members of an object that are not among the known ones.
 func (r *decoder) rest(obj int, known ...string) {
 	for k, v := range r.Members(obj) {
-		if r.Kind(v) != jsonspan.Null && !slices.Contains(known, r.named(k)) {
+		if r.Kind(v) != jsonspan.Null && !slices.Contains(known, string(r.named(k))) {
 			r.unknown(v)
 		}
 	}
@@ -54,7 +54,7 @@ func (r *decoder) request(obj int) {
 		if r.Kind(v) == jsonspan.Null {
 			continue
 		}
-		switch r.named(k) {
+		switch string(r.named(k)) {
 		case "contents":
 			r.contents(v)
 		case "systemInstruction":
@@ -86,7 +86,7 @@ func (r *decoder) config(v int) {
 		if r.Kind(m) == jsonspan.Null {
 			continue
 		}
-		if name := r.named(k); !r.sampling(name, m) && !r.form(name, m) {
+		if name := string(r.named(k)); !r.sampling(name, m) && !r.form(name, m) {
 			r.unknown(m)
 		}
 	}

@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("snake(%s) = %s, want %s", camelCase, got, snakeCase)
 		}
 		for _, name := range []string{camelCase, snakeCase} {
-			if got := camel(name); got != camelCase {
+			if got := string(camel([]byte(name))); got != camelCase {
 				t.Errorf("camel(%s) = %s, want %s", name, got, camelCase)
 			}
 		}

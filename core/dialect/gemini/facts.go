@@ -32,7 +32,7 @@ func (Dialect) Facts(doc *jsonspan.Doc, f *dialect.Facts) error {
 // root gives a member of the whole request; 0 where there is none.
 func root(r *reader, name string) int {
 	for k, v := range r.Members(0) {
-		if r.Kind(v) != jsonspan.Null && r.named(k) == name {
+		if r.Kind(v) != jsonspan.Null && string(r.named(k)) == name {
 			return v
 		}
 	}
@@ -60,7 +60,7 @@ func (r *facts) request(obj int) (has bool) {
 		if r.Kind(v) == jsonspan.Null {
 			continue
 		}
-		switch r.named(k) {
+		switch string(r.named(k)) {
 		case "contents":
 			has = true
 			r.contents(v)
@@ -87,7 +87,7 @@ func (r *facts) tools(v int) {
 	r.f.TextBytes += len(r.Raw(v))
 	for t := range r.Items(v) {
 		for k, d := range r.Members(t) {
-			if r.named(k) == "functionDeclarations" {
+			if string(r.named(k)) == "functionDeclarations" {
 				r.f.Tools += r.Len(d)
 			} else {
 				r.f.Tools++
@@ -101,7 +101,7 @@ func (r *facts) config(v int) {
 		if r.Kind(m) == jsonspan.Null {
 			continue
 		}
-		switch r.named(k) {
+		switch string(r.named(k)) {
 		case "maxOutputTokens":
 			r.f.MaxOutput = r.Whole(m)
 		case "candidateCount":
@@ -166,7 +166,7 @@ func (r *facts) content(c int) (prefill bool) {
 // part counts the text of a part, sees what it calls for, and says whether it is a call.
 func (r *facts) part(p int) (call bool) {
 	for k, v := range r.Members(p) {
-		switch r.named(k) {
+		switch string(r.named(k)) {
 		case "text":
 			r.Content(v)
 			r.f.TextBytes += len(r.Inner(v))

@@ -7,6 +7,8 @@
 package gemini
 
 import (
+	"bytes"
+
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -53,8 +55,8 @@ func (r *reader) needed(obj int, name string) int {
 	return v
 }
 
-// named is a member's name in camelCase.
-func (r *reader) named(key int) string { return camel(string(r.Name(key))) }
+// named is a member's name in camelCase. It is a slice of the body where it is written so.
+func (r *reader) named(key int) []byte { return camel(r.Name(key)) }
 
 // snake writes a name in camelCase with underscores.
 func snake(name string) string {
@@ -70,7 +72,10 @@ func snake(name string) string {
 }
 
 // camel writes a name with underscores in camelCase. One in camelCase stays as it is.
-func camel(name string) string {
+func camel(name []byte) []byte {
+	if bytes.IndexByte(name, '_') < 0 {
+		return name
+	}
 	out := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {
 		if name[i] == '_' && i > 0 && i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z' {
@@ -80,5 +85,5 @@ func camel(name string) string {
 			out = append(out, name[i])
 		}
 	}
-	return string(out)
+	return out
 }

@@ -19,7 +19,7 @@ func (r *decoder) appendSchema(dst []byte, v int) []byte {
 	begin := len(dst)
 	nullable := r.Kind(r.get(v, "nullable")) == jsonspan.True
 	for k, m := range r.Members(v) {
-		name := r.named(k)
+		name := string(r.named(k))
 		if r.Kind(m) == jsonspan.Null || name == "nullable" || name == "propertyOrdering" {
 			continue
 		}

@@ -17,7 +17,7 @@ func (r *decoder) tools(v int) {
 			continue
 		}
 		for k, m := range r.Members(t) {
-			switch name := r.named(k); {
+			switch name := string(r.named(k)); {
 			case r.Kind(m) == jsonspan.Null:
 			case name != "functionDeclarations":
 				r.req.Tools = append(r.req.Tools, sdk.Tool{Kind: sdk.ForeignTool, Type: name, Raw: r.Value(t)})

@@ -197,7 +197,7 @@ func (a *answer) appendError(dst []byte, s status) []byte {
 	}
 	code, said := "", "the model failed to write its answer"
 	if a.failure != nil {
-		_, code = words(a.failure)
+		_, code = dialect.OpenAIWords(a.failure)
 		said = dialect.Said(a.failure)
 	}
 	if code == "" {

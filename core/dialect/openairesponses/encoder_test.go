@@ -331,7 +331,10 @@ func TestEcho(t *testing.T) {
 func TestBound(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		enc := newEncoder(stream)
-		e := sdk.Event{Kind: sdk.TextDelta, Text: sdk.RawText(bytes.Repeat([]byte("a"), maxKept/4))}
+		if limited(enc) != stream {
+			t.Fatalf("stream %t: limited %t", stream, !stream)
+		}
+		e := sdk.Event{Kind: sdk.TextDelta, Text: sdk.RawText(bytes.Repeat([]byte("a"), 300))}
 		var out []byte
 		for range 6 {
 			out = enc.Event(out[:0], &e)
@@ -341,6 +344,16 @@ func TestBound(t *testing.T) {
 			t.Errorf("stream %t: failed %t", stream, failed)
 		}
 	}
+}
+
+// limited makes the limit of an encoder that has one small, and says whether it has one.
+func limited(enc dialect.Encoder) bool {
+	s, ok := enc.(*stream)
+	if !ok || s.limit != maxKept {
+		return false
+	}
+	s.limit = 1000
+	return true
 }
 
 func BenchmarkEncoder(b *testing.B) {

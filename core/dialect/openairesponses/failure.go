@@ -9,46 +9,9 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// AppendError writes {"error":{message, type, param, code}}, all four as OpenAI's reference has them. The request's id
-// goes in a header only.
+// AppendError writes the error body of the OpenAI dialects. The request's id goes in a header only.
 func (Dialect) AppendError(dst []byte, f *sdk.Failure, _ string) []byte {
-	if dialect.Passes(f) {
-		return append(dst, f.Body...)
-	}
-	dst = appendErrorObject(append(dst, `{"error":`...), f)
-	return append(dst, '}')
-}
-
-// words are the type and the code of a failure.
-func words(f *sdk.Failure) (typ, code string) {
-	form := dialect.FormOf(f.Kind)
-	typ, code = form.OpenAI, form.Code
-	if f.Kind == sdk.UpstreamAuth { // its words would look like a verdict on the client's own key
-		return typ, code
-	}
-	if f.Type != "" {
-		typ = f.Type
-	}
-	if f.Code != "" {
-		code = f.Code
-	}
-	return typ, code
-}
-
-func appendErrorObject(dst []byte, f *sdk.Failure) []byte {
-	typ, code := words(f)
-	dst = jsonspan.AppendQuote(append(dst, `{"message":`...), dialect.Said(f))
-	dst = jsonspan.AppendQuote(append(dst, `,"type":`...), typ)
-	dst = quoteOrNull(append(dst, `,"param":`...), f.Param)
-	dst = quoteOrNull(append(dst, `,"code":`...), code)
-	return append(dst, '}')
-}
-
-func quoteOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return jsonspan.AppendQuote(dst, s)
+	return dialect.AppendOpenAIError(dst, f)
 }
 
 // AppendStreamError writes the event as the first of a stream. In one that has begun the error has a number: that is known to
@@ -60,13 +23,13 @@ func (Dialect) AppendStreamError(dst []byte, f *sdk.Failure, _ string) []byte {
 // appendErrorEvent writes an error event. The reference has code, message and param in the event itself; the service
 // sends them as an error object, which OpenAI's SDKs raise on. Both are there.
 func appendErrorEvent(dst []byte, f *sdk.Failure, number int) []byte {
-	_, code := words(f)
+	_, code := dialect.OpenAIWords(f)
 	dst = append(dst, "event: error\ndata: {\"type\":\"error\",\"sequence_number\":"...)
 	dst = strconv.AppendInt(dst, int64(number), 10)
-	dst = quoteOrNull(append(dst, `,"code":`...), code)
+	dst = dialect.AppendQuoteOrNull(append(dst, `,"code":`...), code)
 	dst = jsonspan.AppendQuote(append(dst, `,"message":`...), dialect.Said(f))
-	dst = quoteOrNull(append(dst, `,"param":`...), f.Param)
-	dst = appendErrorObject(append(dst, `,"error":`...), f)
+	dst = dialect.AppendQuoteOrNull(append(dst, `,"param":`...), f.Param)
+	dst = dialect.AppendOpenAIErrorObject(append(dst, `,"error":`...), f)
 	return append(dst, "}\n\n"...)
 }
 
@@ -77,7 +40,7 @@ func readError(doc *jsonspan.Doc) *sdk.Failure {
 		return nil
 	}
 	if doc.Kind(e) == jsonspan.String {
-		return inAnswer(doc.Text(e), "", "")
+		return sdk.Fail(sdk.UpstreamError, doc.Text(e))
 	}
 	fail := errorObject(doc, e)
 	if _, answers := member(doc, 0, "output"); !answers && fail.Type != "" {
@@ -86,39 +49,14 @@ func readError(doc *jsonspan.Doc) *sdk.Failure {
 	return fail
 }
 
-// errorObject reads {message, type, code}; the code may be a number, an HTTP status as a rule.
+// errorObject reads {message, type, code}, or the event that has them beside its own type.
 func errorObject(doc *jsonspan.Doc, obj int) *sdk.Failure {
-	text := func(name string) string {
-		i, ok := member(doc, obj, name)
-		switch {
-		case !ok:
-			return ""
-		case doc.Kind(i) == jsonspan.String:
-			return doc.Text(i)
-		case doc.Kind(i) == jsonspan.Number:
-			return string(doc.Raw(i))
-		}
-		return ""
+	f := dialect.ReadOpenAIError(doc, obj)
+	if f.Type == "error" {
+		f.Type = ""
 	}
-	typ := text("type")
-	if typ == "error" { // of the event that has its error's members beside it
-		typ = ""
-	}
-	message := text("message")
-	if message == "" {
-		message = string(doc.Raw(obj))
-	}
-	fail := inAnswer(message, typ, text("code"))
-	fail.Param = text("param")
-	return fail
-}
-
-func inAnswer(message, typ, code string) *sdk.Failure {
-	status, err := strconv.Atoi(code)
-	if err != nil || status < 400 || status > 599 {
-		status = 0
-	}
-	return &sdk.Failure{Kind: kindOf(typ, code, status), Status: status, Message: message, Type: typ, Code: code}
+	f.Kind = kindOf(f.Type, f.Code, f.Status)
+	return f
 }
 
 // kindOf knows the codes that only a failed response has; dialect.KindOf knows the rest.

@@ -1,0 +1,82 @@
+package dialect
+
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// AppendOpenAIError writes the error body of the OpenAI dialects, or passes the provider's own.
+func AppendOpenAIError(dst []byte, f *sdk.Failure) []byte {
+	if Passes(f) {
+		return append(dst, f.Body...)
+	}
+	return append(AppendOpenAIErrorObject(append(dst, `{"error":`...), f), '}')
+}
+
+// AppendOpenAIErrorObject writes {message, type, param, code}, all four as OpenAI's reference has them.
+func AppendOpenAIErrorObject(dst []byte, f *sdk.Failure) []byte {
+	typ, code := OpenAIWords(f)
+	dst = jsonspan.AppendQuote(append(dst, `{"message":`...), Said(f))
+	dst = jsonspan.AppendQuote(append(dst, `,"type":`...), typ)
+	dst = AppendQuoteOrNull(append(dst, `,"param":`...), f.Param)
+	dst = AppendQuoteOrNull(append(dst, `,"code":`...), code)
+	return append(dst, '}')
+}
+
+// OpenAIWords are the type and the code of a failure in the OpenAI dialects: the provider's own where it gave them, but not
+// where they would look like a verdict on the client's own key.
+func OpenAIWords(f *sdk.Failure) (typ, code string) {
+	form := FormOf(f.Kind)
+	typ, code = form.OpenAI, form.Code
+	if f.Kind == sdk.UpstreamAuth {
+		return typ, code
+	}
+	if f.Type != "" {
+		typ = f.Type
+	}
+	if f.Code != "" {
+		code = f.Code
+	}
+	return typ, code
+}
+
+// AppendQuoteOrNull writes a string; null for "".
+func AppendQuoteOrNull(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return jsonspan.AppendQuote(dst, s)
+}
+
+// ReadOpenAIError reads {message, type, param, code} of a provider; the code may be a number, an HTTP status as a rule. An
+// object without a message is the message itself.
+func ReadOpenAIError(doc *jsonspan.Doc, obj int) *sdk.Failure {
+	f := &sdk.Failure{Message: word(doc, obj, "message"), Type: word(doc, obj, "type"), Param: word(doc, obj, "param"), Code: word(doc, obj, "code")}
+	if n, err := strconv.Atoi(f.Code); err == nil && n >= 400 && n <= 599 {
+		f.Status = n
+	}
+	if f.Message == "" {
+		f.Message = string(doc.Raw(obj))
+	}
+	f.Kind = KindOf(f.Type, f.Code, f.Status)
+	return f
+}
+
+// word is a member that is a string or a number, as text; "" where there is none.
+func word(doc *jsonspan.Doc, obj int, name string) string {
+	if doc.Kind(obj) != jsonspan.Object {
+		return ""
+	}
+	i, ok := doc.Member(obj, name)
+	switch {
+	case !ok:
+		return ""
+	case doc.Kind(i) == jsonspan.String:
+		return doc.Text(i)
+	case doc.Kind(i) == jsonspan.Number:
+		return string(doc.Raw(i))
+	}
+	return ""
+}
