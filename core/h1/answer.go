@@ -185,7 +185,7 @@ func (c *Call) moveBody(size int) {
 	c.buf, c.bodyAt = c.block.b, 0
 }
 
-// Next gives the next bytes of the body as they came, valid until the next call of Next or Wait; io.EOF at its complete
+// Next gives the next bytes of the body, as many as have come, valid until the next call of Next or Wait; io.EOF at its complete
 // end, ErrTruncated where it ended early.
 func (c *Call) Next() ([]byte, error) {
 	if c.far != nil {
@@ -197,6 +197,9 @@ func (c *Call) Next() ([]byte, error) {
 			return nil, io.EOF
 		case c.up == nil:
 			return nil, c.fault("body", errNotSent, false)
+		}
+		if c.broken != nil {
+			return nil, c.fault("body", c.broken, false)
 		}
 		if c.r < c.w {
 			data, err := c.unframe()
@@ -233,13 +236,31 @@ func (c *Call) unframe() ([]byte, error) {
 		}
 		return data, nil
 	case chunkedBody:
-		data, n, err := c.chunks.next(p)
-		c.r += n
-		if c.chunks.done() {
-			c.ended = true
-		}
-		return data, err
+		return c.unchunk()
 	}
 	c.r = c.w
 	return p, nil
+}
+
+// unchunk takes the data of all chunks that have come off the buffer. That of the first stays where it is; that of later
+// ones moves up to it, over the framing: a small copy, and one write less for each in whoever passes the data on.
+func (c *Call) unchunk() (data []byte, err error) {
+	for c.r < c.w && !c.ended {
+		more, n, err := c.chunks.next(c.buf[c.r:c.w])
+		c.r += n
+		if err != nil {
+			c.broken = err // not before what came before it
+			break
+		}
+		if data == nil {
+			data = more
+		} else {
+			data = append(data, more...) // within buf, before c.r
+		}
+		c.ended = c.chunks.done()
+	}
+	if len(data) == 0 {
+		return nil, c.broken
+	}
+	return data, nil
 }

@@ -3,7 +3,6 @@ package h1
 import (
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -196,8 +195,8 @@ func reverseProxy(b *testing.B, up string) string {
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(u) },
 		Transport:     t,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
-		BufferPool:    &proxyBuffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}},
+
+		BufferPool: &proxyBuffers{sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}},
 	})
 }
 

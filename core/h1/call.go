@@ -60,8 +60,9 @@ type Call struct {
 	left   int64
 	framed bodyFraming
 	chunks chunkDecoder
-	reuse  bool // the connection
-	ended  bool // the body has been read to its end
+	reuse  bool  // the connection
+	ended  bool  // the body has been read to its end
+	broken error // of the body's framing, behind what was given last
 
 	aborted atomic.Bool
 	mu      sync.Mutex         // guards what follows
@@ -134,7 +135,7 @@ func (c *Call) begin(p *Pool, out *Outgoing, lim Limits) {
 	c.r, c.w, c.bodyAt, c.brimful = 0, 0, -1, false
 	c.status, c.fields, c.length, c.left, c.framed = 0, c.fields[:0], 0, 0, noBody
 	c.chunks.reset()
-	c.heard, c.reuse, c.ended = false, false, false
+	c.heard, c.reuse, c.ended, c.broken = false, false, false, nil
 	c.aborted.Store(false)
 }
 
