@@ -16,18 +16,18 @@ import (
 // TestAnswersReachTheOtherClients writes each decoded stream in the client dialect that is not the provider's, reads that
 // with a plain reader, and compares what the two say.
 func TestAnswersReachTheOtherClients(t *testing.T) {
-	golden(t, "decode", func(t *testing.T, p sdk.Provider, in map[string]string) map[string]string {
+	golden(t, "decode", func(t *testing.T, p target, in map[string]string) map[string]string {
 		stream, streamed := in["stream"]
 		if !streamed {
 			return nil
 		}
-		events, err := read(p.NewDecoder(sdk.AnswerInfo{Stream: true}), split(stream), true)
+		events, err := read(p.NewDecoder(sdk.AnswerInfo{Native: p.native, Stream: true}), split(stream), true)
 		if err != nil || len(events) == 0 || events[len(events)-1].Kind != sdk.Done {
 			return nil // no complete answer
 		}
-		to, oracle := "anthropic", oracleAnthropic
-		if p.Manifest().Name == "anthropic" {
-			to, oracle = "openai-chat", oracleChat
+		to, oracle := "openai-chat", oracleChat
+		if p.native == to {
+			to, oracle = "anthropic", oracleAnthropic
 		}
 		enc := client(to).NewEncoder(dialect.EncoderOptions{Stream: true, RequestID: "req_1", Model: "m", Created: time.Unix(1760000000, 0)})
 		var want said

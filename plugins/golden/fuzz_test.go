@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// FuzzEncode feeds requests of both client dialects to both providers: each becomes a body that is JSON, or the error is
+// FuzzEncode feeds requests of both client dialects to each provider: each becomes a body that is JSON, or the error is
 // one of the two that Encode may give.
 func FuzzEncode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/encode/*.txtar")
@@ -36,7 +36,8 @@ func FuzzEncode(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, to := range []string{"openai", "anthropic"} {
+			for _, to := range []string{"openai", "openai-responses", "anthropic"} {
+				r.Native = provider(to).native
 				for _, r.Model = range models {
 					var plan sdk.Plan
 					if err := provider(to).Encode(r, &plan); err != nil {
@@ -72,7 +73,8 @@ func BenchmarkEncode(b *testing.B) {
 		b.Fatal(err)
 	}
 	r.Model = "gpt-4.1"
-	for _, to := range []string{"openai", "anthropic"} {
+	for _, to := range []string{"openai", "openai-responses", "anthropic"} {
+		r.Native = provider(to).native
 		b.Run(to, func(b *testing.B) {
 			p := provider(to)
 			var plan sdk.Plan

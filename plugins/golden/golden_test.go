@@ -28,12 +28,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the golden files want")
 
-// provider makes the provider of a folder of testdata.
-func provider(name string) sdk.Provider {
-	if name == "openai" {
-		return openai.New()
+// target is a provider and one of the dialects that it speaks.
+type target struct {
+	sdk.Provider
+	native string
+}
+
+// provider makes what a folder of testdata is about.
+func provider(name string) target {
+	switch name {
+	case "openai":
+		return target{openai.New(), "openai-chat"}
+	case "openai-responses":
+		return target{openai.New(), name}
 	}
-	return anthropic.New()
+	return target{anthropic.New(), "anthropic"}
 }
 
 // client gives a client dialect by name.
@@ -44,16 +53,16 @@ func client(name string) dialect.Dialect {
 	return anthropicclient.Dialect{}
 }
 
-// golden runs f over the files of testdata/PLUGIN/kind. f gives the sections that it wants to see, or nil
+// golden runs f over the files of testdata/TARGET/kind. f gives the sections that it wants to see, or nil
 // where it has done its own comparing.
-func golden(t *testing.T, kind string, f func(t *testing.T, p sdk.Provider, in map[string]string) map[string]string) {
+func golden(t *testing.T, kind string, f func(t *testing.T, p target, in map[string]string) map[string]string) {
 	files, err := filepath.Glob("testdata/*/" + kind + "/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
 	for _, file := range files {
-		plugin := strings.Split(filepath.ToSlash(file), "/")[1]
-		t.Run(plugin+"/"+strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.Split(filepath.ToSlash(file), "/")[1]
+		t.Run(name+"/"+strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +72,7 @@ func golden(t *testing.T, kind string, f func(t *testing.T, p sdk.Provider, in m
 			for _, s := range a.sections {
 				in[s.name] = s.text
 			}
-			got := f(t, provider(plugin), in)
+			got := f(t, provider(name), in)
 			if got == nil {
 				return
 			}
@@ -113,14 +122,14 @@ type settings struct {
 }
 
 func TestEncode(t *testing.T) {
-	golden(t, "encode", func(t *testing.T, p sdk.Provider, in map[string]string) map[string]string {
+	golden(t, "encode", func(t *testing.T, p target, in map[string]string) map[string]string {
 		var s settings
 		if text := in["config"]; text != "" {
 			if err := json.Unmarshal([]byte(text), &s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if c, ok := p.(sdk.Configurer); ok && s.Config != nil {
+		if c, ok := p.Provider.(sdk.Configurer); ok && s.Config != nil {
 			if _, err := c.Configure("target", s.Config); err != nil {
 				t.Fatal(err)
 			}
@@ -136,13 +145,13 @@ func TestEncode(t *testing.T) {
 }
 
 // encoded gives what a request becomes.
-func encoded(t *testing.T, p sdk.Provider, d dialect.Dialect, body string, s settings) map[string]string {
+func encoded(t *testing.T, p target, d dialect.Dialect, body string, s settings) map[string]string {
 	t.Helper()
 	r, err := decode(d, []byte(strings.TrimSpace(body)))
 	if err != nil {
 		t.Fatalf("the client's request: %v", err)
 	}
-	r.Model, r.Provider, r.Native, r.DefaultMax = s.Model, "target", p.Manifest().Dialects[0].Name, s.Max
+	r.Model, r.Provider, r.Native, r.DefaultMax = s.Model, "target", p.native, s.Max
 	var first sdk.Plan
 	if err := p.Encode(r, &first); err != nil {
 		return map[string]string{"want error": errorText(t, err)}
@@ -226,9 +235,9 @@ func errorText(t *testing.T, err error) string {
 }
 
 func TestDecode(t *testing.T) {
-	golden(t, "decode", func(t *testing.T, p sdk.Provider, in map[string]string) map[string]string {
+	golden(t, "decode", func(t *testing.T, p target, in map[string]string) map[string]string {
 		stream, streamed := in["stream"]
-		info := sdk.AnswerInfo{Provider: "target", Native: p.Manifest().Dialects[0].Name, Model: "m", Stream: streamed}
+		info := sdk.AnswerInfo{Provider: "target", Native: p.native, Model: "m", Stream: streamed}
 		frames := []frame{{data: in["body"]}}
 		if streamed {
 			frames = split(stream)

@@ -61,7 +61,7 @@ func (s *said) put(e *sdk.Event) {
 // TestWire reads recorded answers and compares what they say with a reading by encoding/json.
 func TestWire(t *testing.T) {
 	for _, folder := range recordings(t) {
-		for _, dialect := range []string{"openai-chat", "anthropic"} {
+		for _, dialect := range []string{"openai-chat", "openai-responses", "anthropic"} {
 			answers := 0
 			for _, kind := range []string{".stream.txt", ".response.json"} {
 				files, err := filepath.Glob(filepath.Join(folder, dialect, "*"+kind))
@@ -91,13 +91,16 @@ func wire(t *testing.T, dialect, file string) {
 		frames = split(string(text))
 	}
 	p, want := provider("anthropic"), oracleAnthropic
-	if dialect == "openai-chat" {
+	switch dialect {
+	case "openai-chat":
 		p, want = provider("openai"), oracleChat
+	case "openai-responses":
+		p, want = provider(dialect), oracleResponses
 	}
-	if strings.Contains(string(text), `"input_tokens"`) && !strings.Contains(string(text), `"content"`) {
+	if strings.Contains(string(text), `"input_tokens"`) && !strings.Contains(string(text), `"content"`) && dialect == "anthropic" {
 		t.Skip("a count of tokens")
 	}
-	events, err := read(p.NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
+	events, err := read(p.NewDecoder(sdk.AnswerInfo{Native: p.native, Stream: stream}), frames, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +188,7 @@ type chatMessage struct {
 		Index    int
 		ID       string
 		Function struct{ Name, Arguments string }
+		Custom   struct{ Name, Input string }
 	} `json:"tool_calls"`
 }
 
@@ -220,9 +224,9 @@ func (m *chatMessage) into(s *said, calls map[string]int) {
 		if !ok {
 			n = len(s.Calls)
 			calls[key] = n
-			s.Calls = append(s.Calls, c.Function.Name+" "+c.ID+" ")
+			s.Calls = append(s.Calls, c.Function.Name+c.Custom.Name+" "+c.ID+" ")
 		}
-		s.Calls[n] += c.Function.Arguments
+		s.Calls[n] += c.Function.Arguments + c.Custom.Input
 	}
 }
 
@@ -284,11 +288,86 @@ func oracleAnthropic(frames []frame) said {
 	return s
 }
 
-// TestWireRequests translates recorded requests to the other provider: each becomes a body, or the error says why not.
+// oracleResponses reads the response as it stands in the last event, which says again what the pieces said.
+func oracleResponses(frames []frame) said {
+	var s said
+	for _, f := range frames {
+		type response struct {
+			Error, Message any
+			Status         string
+			Incomplete     struct{ Reason string } `json:"incomplete_details"`
+			Output         []responseItem
+		}
+		var e struct {
+			Type     string
+			Response response
+			response
+		}
+		if json.Unmarshal([]byte(f.data), &e) != nil {
+			continue
+		}
+		r := e.Response
+		switch e.Type {
+		case "":
+			r = e.response
+		case "response.completed", "response.incomplete":
+		case "error", "response.failed":
+			s.Failed = true
+			continue
+		default:
+			continue
+		}
+		if s.Failed = s.Failed || r.Error != nil; s.Failed {
+			continue
+		}
+		if s.Reason = r.Status; r.Incomplete.Reason != "" {
+			s.Reason = r.Incomplete.Reason
+		}
+		for _, item := range r.Output {
+			item.into(&s)
+		}
+	}
+	return s
+}
+
+type responseItem struct {
+	Type, Name       string
+	CallID           string `json:"call_id"`
+	Arguments, Input any    // texts; of tools that the service runs, objects
+	Content, Summary []struct{ Type, Text, Refusal string }
+}
+
+func (m *responseItem) into(s *said) {
+	var texts []string
+	for _, p := range append(m.Summary, m.Content...) {
+		s.Refusal += p.Refusal
+		if m.Type == "message" {
+			s.Text += p.Text
+		} else if len(m.Summary) == 0 || p.Type == "summary_text" {
+			texts = append(texts, p.Text)
+		}
+	}
+	switch m.Type {
+	case "reasoning":
+		s.Reasoning += strings.Join(texts, "\n\n")
+	case "function_call", "custom_tool_call":
+		s.Calls = append(s.Calls, m.Name+" "+m.CallID+" ")
+		for _, v := range []any{m.Arguments, m.Input} {
+			if text, ok := v.(string); ok {
+				s.Calls[len(s.Calls)-1] += text
+			}
+		}
+	}
+}
+
+// TestWireRequests translates recorded requests to the other providers: each becomes a body, or the error says why not.
 func TestWireRequests(t *testing.T) {
-	plugins := map[string]string{"openai-chat": "anthropic", "anthropic": "openai"}
+	routes := []struct{ from, to string }{
+		{"openai-chat", "anthropic"}, {"openai-chat", "openai-responses"}, {"anthropic", "openai"}, {"anthropic", "openai-responses"},
+	}
 	for _, folder := range recordings(t) {
-		for from, to := range plugins {
+		for _, route := range routes {
+			from, to := route.from, route.to
 			files, err := filepath.Glob(filepath.Join(folder, from, "*.request.json"))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("%s: no requests of %s: %v", folder, from, err)
@@ -304,7 +383,8 @@ func TestWireRequests(t *testing.T) {
 					t.Logf("%s: %v", filepath.Base(file), err)
 					continue
 				}
-				r.Model = map[string]string{"openai": "gpt-5.2", "anthropic": "claude-sonnet-5"}[to]
+				r.Model = map[string]string{"openai": "gpt-5.2", "openai-responses": "gpt-5.2", "anthropic": "claude-sonnet-5"}[to]
+				r.Native = provider(to).native
 				var plan sdk.Plan
 				if err := provider(to).Encode(r, &plan); err != nil {
 					t.Logf("%s: %s", filepath.Base(file), errorText(t, err))

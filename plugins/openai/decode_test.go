@@ -161,38 +161,93 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"x","model":"m","choices":[{"index":0,"delta":{"content":"a","reasoning":"b","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`,
 		`{"choices":[{"message":{"content":[{"type":"thinking","thinking":[{"text":"x"}]},{"type":"image"}],"function_call":{"name":"f"},"annotations":[1],"audio":{},"reasoning_details":[{"data":"x"}]},"logprobs":{}}]}`,
-		`{"error":{"message":"x","code":1e999}}`, `[[]]`, `"x"`, `[DONE]`, ``,
+		`{"type":"response.created","response":{"id":"r","model":"m"}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"i","call_id":"c","name":"f"}}`,
+		`{"type":"response.function_call_arguments.delta","item_id":"i","delta":"{}"}`,
+		`{"type":"response.reasoning_summary_text.delta","output_index":0,"summary_index":1,"delta":"a"}`,
+		`{"type":"response.output_text.delta","output_index":-1,"delta":"a","logprobs":[{}]}`,
+		`{"type":"response.completed","response":{"status":"incomplete","output":[{"type":"custom_tool_call","name":"g","input":"x"},{"type":"reasoning","summary":[{"text":"x"}],"encrypted_content":"y"},{"type":"message","content":[{"text":"x","annotations":[1]}]},{"type":"x"},1],"usage":{"input_tokens":1}}}`,
+		`{"type":"error","choices":[]}`, `{"error":{"message":"x","code":1e999}}`, `[[]]`, `"x"`, `[DONE]`, ``,
 	} {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, stream bool) {
-		d := New().NewDecoder(sdk.AnswerInfo{Stream: stream})
-		var out sdk.Events
-		for range 2 {
-			frame := &sdk.Frame{Text: text}
-			var doc sdk.Doc
-			if doc.Parse(text) == nil {
-				frame = &sdk.Frame{Doc: &doc}
-			}
-			if d.Decode(frame, &out) != nil {
-				return
-			}
-		}
-		if err := d.End(&out); err != nil {
-			t.Fatal(err)
+		for _, native := range []string{chatDialect, responsesDialect} {
+			fuzzDecode(t, sdk.AnswerInfo{Native: native, Stream: stream}, text)
 		}
 	})
 }
 
+// fuzzDecode reads a text twice, and holds the events against the order that sdk.Event promises.
+func fuzzDecode(t *testing.T, info sdk.AnswerInfo, text []byte) {
+	d := New().NewDecoder(info)
+	var out sdk.Events
+	for range 2 {
+		frame := &sdk.Frame{Text: text}
+		var doc sdk.Doc
+		if doc.Parse(text) == nil {
+			frame = &sdk.Frame{Doc: &doc}
+		}
+		if d.Decode(frame, &out) != nil {
+			return
+		}
+	}
+	if err := d.End(&out); err != nil {
+		t.Fatal(err)
+	}
+	type call struct{ choice, call int }
+	open, over := map[call]bool{}, false
+	for i := range out.List {
+		e := &out.List[i]
+		at := call{e.Choice, e.Call}
+		switch {
+		case over:
+			t.Fatalf("%s: event %d after the end", info.Native, i)
+		case e.Kind == sdk.ToolBegin:
+			open[at] = true
+		case e.Kind == sdk.ToolInput && !open[at]:
+			t.Fatalf("%s: event %d is input outside its call", info.Native, i)
+		case e.Kind == sdk.ToolEnd:
+			delete(open, at)
+		case e.Kind == sdk.Done && len(open) > 0:
+			t.Fatalf("%s: done with %d calls open", info.Native, len(open))
+		}
+		over = e.Kind == sdk.Done || e.Kind == sdk.Failed
+	}
+}
+
+func TestItemsAreBounded(t *testing.T) {
+	d := New().NewDecoder(sdk.AnswerInfo{Native: responsesDialect, Stream: true})
+	var doc sdk.Doc
+	var out sdk.Events
+	for i := range maxItems + 1 {
+		out.List = out.List[:0]
+		if err := doc.Parse([]byte(`{"type":"response.output_text.delta","output_index":` + itoa(i) + `,"delta":"x"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(&sdk.Frame{Doc: &doc}, &out); (err != nil) != (i == maxItems) {
+			t.Fatalf("item %d: error %v, want one at item %d", i, err, maxItems)
+		}
+	}
+}
+
 func BenchmarkDecodeChunk(b *testing.B) {
-	text := []byte(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"gpt-4.1","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abcdef"}`)
-	d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
+	benchmarkDecode(b, chatDialect, `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"gpt-4.1","service_tier":"default","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"abcdef"}`)
+}
+
+func BenchmarkDecodeEvent(b *testing.B) {
+	benchmarkDecode(b, responsesDialect, `{"type":"response.output_text.delta","sequence_number":9,"item_id":"msg_68a1","output_index":0,"content_index":0,"delta":" word","logprobs":[],"obfuscation":"abcdef"}`)
+}
+
+func benchmarkDecode(b *testing.B, native, text string) {
+	frame := []byte(text)
+	d := New().NewDecoder(sdk.AnswerInfo{Native: native, Stream: true})
 	var doc sdk.Doc
 	var out sdk.Events
 	b.ReportAllocs()
 	for b.Loop() {
 		out.List = out.List[:0]
-		if err := doc.Parse(text); err != nil {
+		if err := doc.Parse(frame); err != nil {
 			b.Fatal(err)
 		}
 		if err := d.Decode(&sdk.Frame{Doc: &doc}, &out); err != nil {

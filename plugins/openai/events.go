@@ -71,8 +71,12 @@ func (d *response) whole(root sdk.Node, event string, out *sdk.Events) error {
 	return nil
 }
 
+// fail ends the answer; f is nil where the provider does not say what is wrong.
 func (d *response) fail(f *sdk.Failure, out *sdk.Events) {
 	d.over = true
+	if f == nil {
+		f = sdk.Fail(sdk.UpstreamError, "the provider's response failed")
+	}
 	out.Add(sdk.Failed).Failure = *f
 }
 
@@ -86,11 +90,9 @@ func (d *response) event(root sdk.Node, out *sdk.Events) error {
 	case typ.Is("response.completed"), typ.Is("response.incomplete"):
 		return d.end(root.Get("response"), out)
 	case typ.Is("response.failed"), typ.Is("response.cancelled"):
-		failure := failed(root.Get("response"), "")
-		if failure == nil {
-			failure = sdk.Fail(sdk.UpstreamError, "the provider's response failed")
-		}
-		d.fail(failure, out)
+		r := root.Get("response")
+		tellUsage(r, out)
+		d.fail(failed(r, ""), out)
 	case typ.Is("error"):
 		d.fail(failed(root, "error"), out)
 	case typ.Is("keepalive"), typ.Is("ping"):
@@ -314,17 +316,17 @@ func (d *response) end(r sdk.Node, out *sdk.Events) error {
 	if err := d.rest(r.Get("output"), out); err != nil {
 		return err
 	}
-	if u := r.Get("usage"); !u.Null() {
-		out.Add(sdk.UsageSeen).Usage = responseUsage(u)
-	}
+	tellUsage(r, out)
 	switch status := r.Get("status"); {
-	case status.Is("failed"), status.Is("cancelled"):
-		d.fail(sdk.Fail(sdk.UpstreamError, "the provider's response "+status.Str()), out)
+	case status.Is("failed"):
+		d.fail(nil, out)
 		return nil
-	default:
-		e := out.Add(sdk.Finish)
-		e.Reason, e.Native = d.why(r)
+	case status.Is("cancelled"):
+		d.fail(sdk.Fail(sdk.UpstreamError, "the provider's response was cancelled"), out)
+		return nil
 	}
+	e := out.Add(sdk.Finish)
+	e.Reason, e.Native = d.why(r)
 	d.over = true
 	out.Add(sdk.Done)
 	return nil
@@ -398,10 +400,14 @@ func score(list sdk.Node, out *sdk.Events) {
 	}
 }
 
-// responseUsage reads usage, which counts cached input within the input and reasoning within the output.
-func responseUsage(u sdk.Node) sdk.Usage {
+// tellUsage reads a response's usage, which counts cached input within the input and reasoning within the output.
+func tellUsage(r sdk.Node, out *sdk.Events) {
+	u := r.Get("usage")
+	if u.Null() {
+		return
+	}
 	input := u.Get("input_tokens_details")
-	return sdk.UsageWithin(sdk.Counts{
+	out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(sdk.Counts{
 		Input:      u.Get("input_tokens").Int(),
 		CacheRead:  input.Get("cached_tokens").Int(),
 		CacheWrite: input.Get("cache_write_tokens").Int(),

@@ -69,3 +69,38 @@ func TestShortIDs(t *testing.T) {
 		}
 	}
 }
+
+func TestHeldTextsOfResponses(t *testing.T) {
+	long, sealed := held(t, strings.Repeat("x", 300)), held(t, "gAAAA"+strings.Repeat("x", 295))
+	r := &sdk.Request{
+		Native: responsesDialect,
+		Messages: []sdk.Message{
+			{Role: sdk.System, Path: "instructions", Parts: []sdk.Part{{Kind: sdk.PartText, Text: long}}},
+			{Role: sdk.User, Path: "messages[0]", Parts: []sdk.Part{{Kind: sdk.PartText, Text: long}}},
+			{Role: sdk.Assistant, Path: "messages[1]", Parts: []sdk.Part{
+				{Kind: sdk.PartRedacted, Text: sealed}, {Kind: sdk.PartRedacted, Text: long},
+				{Kind: sdk.PartCall, Call: &sdk.Call{ID: long, Name: sdk.T("f"), Arguments: long.JSON()}}}},
+			{Role: sdk.Tooling, Path: "messages[2]", Parts: []sdk.Part{{Kind: sdk.PartResult, Result: &sdk.Result{ID: long, Parts: []sdk.Part{{Kind: sdk.PartText, Text: long}}}}}},
+		},
+	}
+	var plan sdk.Plan
+	if err := New().Encode(r, &plan); err != nil {
+		t.Fatal(err)
+	}
+	segments := 0
+	for _, s := range plan.Body.Segments() {
+		if s.Handle == 7 {
+			segments++
+			if s.From != 0 || s.To != 300 || s.Form != 0 {
+				t.Errorf("segment %+v, want all 300 bytes as they are", s)
+			}
+		}
+	}
+	// The instructions, the prompt, what OpenAI sealed, the arguments and the result; not what another sealed.
+	if segments != 5 || len(plan.Dropped) != 1 {
+		t.Errorf("%d segments, dropped %v; want 5, and a sealed thought dropped", segments, plan.Dropped)
+	}
+	if id := "call_" + fingerprint(long); strings.Count(string(plan.Body.Literals()), id) != 2 {
+		t.Errorf("literals %s: want the id %s twice", plan.Body.Literals(), id)
+	}
+}
