@@ -72,16 +72,18 @@ func messages(t *testing.T, body []byte) []message {
 	return list
 }
 
+type reasoning struct {
+	Text          string
+	ReasoningText struct{ Text string }
+}
+
+type use struct {
+	Name, Type string
+	Input      json.RawMessage
+}
+
 // plain reads an answer, whole or streamed.
 func plain(frames []message) said {
-	type reasoning struct {
-		Text          string
-		ReasoningText struct{ Text string }
-	}
-	type use struct {
-		Name, Type string
-		Input      json.RawMessage
-	}
 	var s said
 	own := false
 	for _, f := range frames {

@@ -95,6 +95,9 @@ func (d *decoder) whole(root sdk.Node, out *sdk.Events) error {
 	for c := range message.Get("content").Items() {
 		content(c, out)
 	}
+	for c := range message.Get("citations").Items() {
+		cite(c, out)
+	}
 	i := int64(0)
 	for c := range message.Get("tool_calls").Items() {
 		if err := d.begin(i, c, out); err != nil {
@@ -102,9 +105,6 @@ func (d *decoder) whole(root sdk.Node, out *sdk.Events) error {
 		}
 		d.end(i, out)
 		i++
-	}
-	for c := range message.Get("citations").Items() {
-		cite(c, out)
 	}
 	d.finish(root, out)
 	return nil

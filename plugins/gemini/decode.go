@@ -70,6 +70,7 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 		e := out.Add(sdk.Begin)
 		e.ID, e.Name = root.Get("responseId").Text(), root.Get("modelVersion").Text()
 	}
+	d.usage(root.Get("usageMetadata"), out)
 	for c := range root.Get("candidates").Items() {
 		if err := d.candidate(c, out); err != nil {
 			return err
@@ -79,7 +80,6 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 	if block := root.At("promptFeedback", "blockReason").Str(); block != "" && len(d.candidates) == 0 {
 		d.candidates = append(d.candidates, candidate{reason: "prompt blocked: " + block})
 	}
-	d.usage(root.Get("usageMetadata"), out)
 	return nil
 }
 

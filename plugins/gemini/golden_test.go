@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect/openaichat"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/plugins/gemini"
+	"github.com/penstock-gateway/penstock/schemas"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -168,4 +169,60 @@ func fault(t *testing.T, err error) string {
 	}
 	t.Fatalf("Encode: %v, want a request that cannot be expressed or is invalid", err)
 	return ""
+}
+
+// TestManifestForm holds the manifest to its schema, and so the configuration's schema and patterns.
+func TestManifestForm(t *testing.T) {
+	text, err := json.Marshal(gemini.New().Manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := schemas.Compile("plugin.schema.json", schemas.Plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest any
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(manifest); err != nil {
+		t.Errorf("%#v", err)
+	}
+}
+
+// FuzzEncode feeds requests of the client dialects to the provider: each becomes a body that is JSON, or the error is one
+// of the two that Encode may give.
+func FuzzEncode(f *testing.F) {
+	files, err := filepath.Glob("testdata/encode/*.txtar")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, s := range parseArchive(string(text)).sections {
+			if strings.HasPrefix(s.name, "request ") {
+				f.Add(strings.TrimSpace(s.text))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		p := gemini.New()
+		for _, d := range clients {
+			for _, model := range []string{"gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-flash-preview"} {
+				r, err := decode(d, body, p, target{Model: model, Max: 8192})
+				if err != nil {
+					continue
+				}
+				var plan sdk.Plan
+				if err := p.Encode(r, &plan); err != nil {
+					fault(t, err)
+				} else if err := jsonspan.Valid(plan.Body.Bytes(), jsonspan.Limits{Depth: 140}); err != nil {
+					t.Fatalf("%s: %v\n%s", model, err, plan.Body.Bytes())
+				}
+			}
+		}
+	})
 }
