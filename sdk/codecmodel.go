@@ -34,6 +34,9 @@ func (c *coder) request(r *Request) {
 	c.value(&r.Metadata)
 	c.text(&r.CacheKey)
 	c.value(&r.Cache)
+	list(c, &r.Inputs, (*coder).text)
+	signed(c, &r.Dimensions)
+	c.string(&r.Encoding)
 	list(c, &r.Unknown, (*coder).member)
 }
 

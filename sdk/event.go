@@ -47,7 +47,8 @@ const (
 	Finish
 	Failed
 	Ping
-	Done // the provider's own end mark has been seen: the answer is complete
+	Done      // the provider's own end mark has been seen: the answer is complete
+	Embedding // Value: the vector of input number Choice, a list of numbers or base64 text
 )
 
 // Content says whether an event commits the answer: text, reasoning, a refusal or a tool call that the client would see,
@@ -56,7 +57,7 @@ func (e *Event) Content() bool {
 	switch e.Kind {
 	case TextDelta, ThinkingDelta, RefusalDelta, ToolInput:
 		return !e.Text.Empty()
-	case ToolBegin, Redacted, Foreign:
+	case ToolBegin, Redacted, Foreign, Embedding:
 		return true
 	case Finish:
 		return e.Reason.Content()

@@ -36,6 +36,10 @@ type Request struct {
 	CacheKey         Text  // OpenAI's prompt_cache_key
 	Cache            Value // a cache_control on the whole request
 
+	Inputs     []Text // texts to embed, in a request for embeddings, which has no messages
+	Dimensions int    // of an embedding; 0 absent
+	Encoding   string // of an embedding: float, base64; "" absent
+
 	Unknown []Member // what the middle form has no member for
 }
 
