@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
-	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/jwt"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -66,7 +64,6 @@ func exchange(ctx context.Context, key string) (sdk.Authorization, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: http.DefaultTransport})
 	c := jwt.Config{Email: a.Email, PrivateKey: []byte(a.Key), PrivateKeyID: a.KeyID, TokenURL: a.TokenURI, Scopes: []string{scope}}
 	token, err := c.TokenSource(ctx).Token()
 	if err != nil {
