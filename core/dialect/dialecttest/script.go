@@ -31,7 +31,7 @@ func Events(t *testing.T, script []byte) []sdk.Event {
 			t.Fatalf("%s: want an event", line)
 		}
 		e := sdk.Event{Kind: kind}
-		for rest = strings.TrimSpace(rest); rest != "" && rest[0] != '"' && rest[0] != '{'; rest = strings.TrimSpace(rest) {
+		for rest = strings.TrimSpace(rest); rest != "" && !strings.ContainsRune(`"{[`, rune(rest[0])); rest = strings.TrimSpace(rest) {
 			var member string
 			member, rest, _ = strings.Cut(rest, " ")
 			name, value, _ := strings.Cut(member, "=")
@@ -57,7 +57,7 @@ var eventKinds = map[string]sdk.EventKind{
 	"begin": sdk.Begin, "text": sdk.TextDelta, "think": sdk.ThinkingDelta, "sign": sdk.Signature, "redacted": sdk.Redacted,
 	"refuse": sdk.RefusalDelta, "tool": sdk.ToolBegin, "input": sdk.ToolInput, "end": sdk.ToolEnd, "cite": sdk.Citation,
 	"logprobs": sdk.Logprobs, "foreign": sdk.Foreign, "usage": sdk.UsageSeen, "finish": sdk.Finish, "failed": sdk.Failed,
-	"ping": sdk.Ping, "done": sdk.Done,
+	"ping": sdk.Ping, "done": sdk.Done, "embed": sdk.Embedding,
 }
 
 // set gives an event one member.
