@@ -233,6 +233,22 @@ func readUsage(u sdk.Node) sdk.Usage {
 	return sdk.UsageWithin(n)
 }
 
+// tellUsage reads a response's usage, which counts cached input within the input and reasoning within the output.
+func tellUsage(r sdk.Node, out *sdk.Events) {
+	u := r.Get("usage")
+	if u.Null() {
+		return
+	}
+	input := u.Get("input_tokens_details")
+	out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(sdk.Counts{
+		Input:      u.Get("input_tokens").Int(),
+		CacheRead:  input.Get("cached_tokens").Int(),
+		CacheWrite: input.Get("cache_write_tokens").Int(),
+		Output:     u.Get("output_tokens").Int(),
+		Reasoning:  u.At("output_tokens_details", "reasoning_tokens").Int(),
+	})
+}
+
 // first gives the first count that is there and not 0.
 func first(nodes ...sdk.Node) int64 {
 	for _, n := range nodes {

@@ -105,7 +105,7 @@ func (d *response) event(root sdk.Node, out *sdk.Events) error {
 
 // piece reads an event that adds to an item.
 func (d *response) piece(root, typ sdk.Node, out *sdk.Events) error {
-	text, tell := root.Get("delta").Text(), d.nothing
+	var tell func(*output, sdk.Text, *sdk.Events)
 	switch {
 	case typ.Is("response.output_text.delta"):
 		tell = d.text
@@ -131,12 +131,10 @@ func (d *response) piece(root, typ sdk.Node, out *sdk.Events) error {
 	if err != nil || o.done {
 		return err
 	}
-	tell(o, text, out)
+	tell(o, root.Get("delta").Text(), out)
 	score(root.Get("logprobs"), out)
 	return nil
 }
-
-func (d *response) nothing(*output, sdk.Text, *sdk.Events) {}
 
 func (d *response) text(o *output, t sdk.Text, out *sdk.Events) {
 	o.told = o.told || !t.Empty()
@@ -398,20 +396,4 @@ func score(list sdk.Node, out *sdk.Events) {
 	if v := list.Value(); list.Len() > 0 && !v.Held() {
 		out.Add(sdk.Logprobs).Value = sdk.RawValue(fmt.Appendf(nil, `{"content":%s}`, v.Raw()))
 	}
-}
-
-// tellUsage reads a response's usage, which counts cached input within the input and reasoning within the output.
-func tellUsage(r sdk.Node, out *sdk.Events) {
-	u := r.Get("usage")
-	if u.Null() {
-		return
-	}
-	input := u.Get("input_tokens_details")
-	out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(sdk.Counts{
-		Input:      u.Get("input_tokens").Int(),
-		CacheRead:  input.Get("cached_tokens").Int(),
-		CacheWrite: input.Get("cache_write_tokens").Int(),
-		Output:     u.Get("output_tokens").Int(),
-		Reasoning:  u.At("output_tokens_details", "reasoning_tokens").Int(),
-	})
 }
