@@ -21,8 +21,7 @@ type scripted struct {
 	afterwards func(net.Conn) // called after the first answer; nil: nothing
 }
 
-// script starts an upstream. An answer that ends in closeMark closes its connection, in resetMark resets it; partMark is
-// where an answer is sent in two parts.
+// script starts an upstream. An answer that ends in closeMark closes its connection, in resetMark resets it.
 func script(t testing.TB, answer func(n int64) string) *scripted {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +45,6 @@ func script(t testing.TB, answer func(n int64) string) *scripted {
 const (
 	closeMark = "\x00close"
 	resetMark = "\x00reset"
-	partMark  = "\x00part"
 )
 
 func (s *scripted) serve(c net.Conn, answer func(int64) string) {
@@ -61,12 +59,7 @@ func (s *scripted) serve(c net.Conn, answer func(int64) string) {
 		n := s.requests.Add(1)
 		text, closing := strings.CutSuffix(answer(n), closeMark)
 		text, resetting := strings.CutSuffix(text, resetMark)
-		first, rest, _ := strings.Cut(text, partMark)
-		io.WriteString(c, first)
-		if rest != "" {
-			time.Sleep(100 * time.Microsecond) // so that the parts most likely arrive apart
-			io.WriteString(c, rest)
-		}
+		io.WriteString(c, text)
 		if resetting {
 			c.(*net.TCPConn).SetLinger(0)
 		}

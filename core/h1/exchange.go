@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -320,4 +321,22 @@ func (x *exchange) Hijack() (net.Conn, []byte, error) {
 	x.hijacked = true
 	x.c.nc.SetDeadline(time.Time{})
 	return x.c.nc, bytes.Clone(x.c.buf[x.c.r:x.c.w]), nil
+}
+
+// dateLine keeps the text of the Date field for its second.
+type dateLine struct{ last atomic.Pointer[dated] }
+
+type dated struct {
+	second int64
+	text   []byte
+}
+
+func (d *dateLine) at(t time.Time) []byte {
+	sec := t.Unix()
+	if l := d.last.Load(); l != nil && l.second == sec {
+		return l.text
+	}
+	l := &dated{second: sec, text: t.UTC().AppendFormat(nil, http.TimeFormat)}
+	d.last.Store(l)
+	return l.text
 }

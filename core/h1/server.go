@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -43,9 +42,6 @@ type Server struct {
 	date      dateLine
 }
 
-// bufferSize holds a head and a small body.
-const bufferSize = 8 << 10
-
 func or[T int | int64 | time.Duration](v, otherwise T) T {
 	if v > 0 {
 		return v
@@ -58,21 +54,6 @@ func (s *Server) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return s.Log
-}
-
-func (s *Server) getWork() *work {
-	if w, ok := s.works.Get().(*work); ok {
-		return w
-	}
-	return &work{buf: make([]byte, bufferSize)}
-}
-
-func (s *Server) putWork(w *work) {
-	if cap(w.out) > maxKeptOut {
-		w.out = nil
-	}
-	clear(w.segs[:cap(w.segs)]) // they point into the handler's memory
-	s.works.Put(w)
 }
 
 // Serve accepts connections until the listener is closed by Drain or Close; it then returns nil.
@@ -233,24 +214,6 @@ func (s *Server) reject(ex Exchange, e *RequestError) {
 	}
 }
 
-// dateLine keeps the text of the Date field for its second.
-type dateLine struct{ last atomic.Pointer[dated] }
-
-type dated struct {
-	second int64
-	text   []byte
-}
-
-func (d *dateLine) at(t time.Time) []byte {
-	sec := t.Unix()
-	if l := d.last.Load(); l != nil && l.second == sec {
-		return l.text
-	}
-	l := &dated{second: sec, text: t.UTC().AppendFormat(nil, http.TimeFormat)}
-	d.last.Store(l)
-	return l.text
-}
-
 // conn is a client's connection.
 type conn struct {
 	wire
@@ -266,17 +229,6 @@ type conn struct {
 	into    place       // of reads that do not go to buf
 	ex      exchange
 }
-
-// work is what a connection needs while it has a request: an idle one holds nothing.
-type work struct {
-	buf    []byte
-	fields []Field
-	out    []byte // an answer's head and framing
-	segs   [][]byte
-}
-
-// maxKeptOut bounds the out buffer that goes back to the pool.
-const maxKeptOut = 32 << 10
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{srv: s}
@@ -434,89 +386,4 @@ func (c *conn) fill(b []byte, until time.Time) (n int, err error) {
 		// Drain wakes connections that are idle; this one has a request.
 	}
 	return n, err
-}
-
-// room gives the free part of buf.
-func (c *conn) room() []byte {
-	if c.work == nil {
-		c.work = c.srv.getWork()
-		c.buf = c.work.buf
-	}
-	return c.buf[c.w:]
-}
-
-// vacate gives all buffers back between requests.
-func (c *conn) vacate() {
-	if !c.begun {
-		c.putWork()
-	}
-}
-
-// makeRoom sees that buf can take more bytes of a head.
-func (c *conn) makeRoom(limit int) {
-	switch {
-	case c.w < len(c.buf):
-	case c.r > 0:
-		c.w = copy(c.buf, c.buf[c.r:c.w])
-		c.r = 0
-	default:
-		bigger := getBlock(min(2*len(c.buf), limit+smallBlock))
-		copy(bigger.b, c.buf)
-		putBlock(c.big)
-		c.big, c.buf = bigger, bigger.b
-	}
-}
-
-// retire makes a larger block the buffer and keeps the present one until the exchange ends.
-func (c *conn) retire(bigger *block) {
-	putBlock(c.prev)
-	c.prev, c.big, c.buf = c.big, bigger, bigger.b
-}
-
-// putWork gives the buffers back; nothing in them is needed any more.
-func (c *conn) putWork() {
-	if c.work == nil {
-		return
-	}
-	putBlock(c.big)
-	putBlock(c.prev)
-	c.big, c.prev = nil, nil
-	c.work.fields = c.ex.head.Fields
-	c.srv.putWork(c.work)
-	c.ex.head = Head{}
-	c.work, c.buf, c.r, c.w = nil, nil, 0, 0
-}
-
-// write sends bytes and waits for the client to take them, at most the stall limit without progress.
-func (c *conn) write(segs [][]byte) error {
-	err := c.wire.write(segs, or(c.srv.Stall, 30*time.Second), time.Time{})
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return ErrStalled
-	}
-	return err
-}
-
-// lingerBytes and lingerTime bound what is still read after an answer that came before the end of what the client sends,
-// so that it reads the answer and not a reset.
-const (
-	lingerBytes = 256 << 10
-	lingerTime  = time.Second
-)
-
-// linger closes the sending side and reads on for a little where the client may still be sending.
-func (c *conn) linger() {
-	if c.stopped.Load() || !c.ex.broken && c.ex.bodyDone && c.r == c.w {
-		return
-	}
-	if t, ok := c.nc.(interface{ CloseWrite() error }); !ok || t.CloseWrite() != nil {
-		return
-	}
-	c.room()
-	until := time.Now().Add(lingerTime)
-	for total := 0; total < lingerBytes; {
-		n, err := c.fill(c.work.buf, until)
-		if total += n; err != nil {
-			return
-		}
-	}
 }

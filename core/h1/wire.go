@@ -237,3 +237,117 @@ func putBlock(b *block) {
 }
 
 func blockClass(n int) int { return bits.Len(uint((max(n, 1) - 1) / smallBlock)) }
+
+// work is what a connection needs while it has a request: an idle one holds nothing.
+type work struct {
+	buf    []byte
+	fields []Field
+	out    []byte // an answer's head and framing
+	segs   [][]byte
+}
+
+// maxKeptOut bounds the out buffer that goes back to the pool.
+const maxKeptOut = 32 << 10
+
+// bufferSize holds a head and a small body.
+const bufferSize = 8 << 10
+
+func (s *Server) getWork() *work {
+	if w, ok := s.works.Get().(*work); ok {
+		return w
+	}
+	return &work{buf: make([]byte, bufferSize)}
+}
+
+func (s *Server) putWork(w *work) {
+	if cap(w.out) > maxKeptOut {
+		w.out = nil
+	}
+	clear(w.segs[:cap(w.segs)]) // they point into the handler's memory
+	s.works.Put(w)
+}
+
+// room gives the free part of buf.
+func (c *conn) room() []byte {
+	if c.work == nil {
+		c.work = c.srv.getWork()
+		c.buf = c.work.buf
+	}
+	return c.buf[c.w:]
+}
+
+// vacate gives all buffers back between requests.
+func (c *conn) vacate() {
+	if !c.begun {
+		c.putWork()
+	}
+}
+
+// makeRoom sees that buf can take more bytes of a head.
+func (c *conn) makeRoom(limit int) {
+	switch {
+	case c.w < len(c.buf):
+	case c.r > 0:
+		c.w = copy(c.buf, c.buf[c.r:c.w])
+		c.r = 0
+	default:
+		bigger := getBlock(min(2*len(c.buf), limit+smallBlock))
+		copy(bigger.b, c.buf)
+		putBlock(c.big)
+		c.big, c.buf = bigger, bigger.b
+	}
+}
+
+// retire makes a larger block the buffer and keeps the present one until the exchange ends.
+func (c *conn) retire(bigger *block) {
+	putBlock(c.prev)
+	c.prev, c.big, c.buf = c.big, bigger, bigger.b
+}
+
+// putWork gives the buffers back; nothing in them is needed any more.
+func (c *conn) putWork() {
+	if c.work == nil {
+		return
+	}
+	putBlock(c.big)
+	putBlock(c.prev)
+	c.big, c.prev = nil, nil
+	c.work.fields = c.ex.head.Fields
+	c.srv.putWork(c.work)
+	c.ex.head = Head{}
+	c.work, c.buf, c.r, c.w = nil, nil, 0, 0
+}
+
+// write sends bytes and waits for the client to take them, at most the stall limit without progress.
+func (c *conn) write(segs [][]byte) error {
+	err := c.wire.write(segs, or(c.srv.Stall, 30*time.Second), time.Time{})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return ErrStalled
+	}
+	return err
+}
+
+// lingerBytes and lingerTime bound what is still read after an answer that came before the end of what the client sends,
+// so that it reads the answer and not a reset.
+const (
+	lingerBytes = 256 << 10
+	lingerTime  = time.Second
+)
+
+// linger closes the sending side and reads on for a little where the client may still be sending.
+func (c *conn) linger() {
+	if c.stopped.Load() || !c.ex.broken && c.ex.bodyDone && c.r == c.w {
+		return
+	}
+	if t, ok := c.nc.(interface{ CloseWrite() error }); !ok || t.CloseWrite() != nil {
+		return
+	}
+	c.room()
+	until := time.Now().Add(lingerTime)
+	for total := 0; total < lingerBytes; {
+		n, err := c.fill(c.work.buf, until)
+		if total += n; err != nil {
+			return
+		}
+	}
+}
