@@ -12,6 +12,7 @@ import (
 const (
 	maxChoices = 128
 	maxCalls   = 1024
+	maxItems   = 4096 // of a response
 )
 
 // NewDecoder makes the decoder of an answer, whole or streamed.

@@ -3,13 +3,11 @@ package openai
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
-
-// maxItems bounds what a decoder remembers of one response.
-const maxItems = 4096
 
 // response reads a response, whole or as a stream of events. An event says which item of the output it is about; what an
 // item did not say piece by piece is told when it ends, for services that leave out some events.
@@ -20,6 +18,7 @@ type response struct {
 	refused bool
 	calls   int // so far: a call's number is not its place in the output, where messages and reasoning stand too
 	items   []*output
+	thinker *output // the item whose reasoning was told last, while nothing else has been
 }
 
 // output is an item of the output in the making.
@@ -137,7 +136,10 @@ func (d *response) piece(root, typ sdk.Node, out *sdk.Events) error {
 }
 
 func (d *response) text(o *output, t sdk.Text, out *sdk.Events) {
-	o.told = o.told || !t.Empty()
+	if t.Empty() {
+		return
+	}
+	o.told, d.thinker = true, nil
 	out.Text(0, t)
 }
 
@@ -145,7 +147,7 @@ func (d *response) refusal(o *output, t sdk.Text, out *sdk.Events) {
 	if t.Empty() {
 		return
 	}
-	o.told, d.refused = true, true
+	o.told, d.refused, d.thinker = true, true, nil
 	out.Add(sdk.RefusalDelta).Text = t
 }
 
@@ -162,19 +164,20 @@ func (d *response) input(o *output, t sdk.Text, out *sdk.Events) {
 func (d *response) thought(root sdk.Node, member string, part int64, out *sdk.Events) error {
 	o, err := d.output(root, root.Get("item_id"), out)
 	if err == nil && !o.done {
-		o.think(member, part, root.Get("delta").Text(), out)
+		d.think(o, member, part, root.Get("delta").Text(), out)
 	}
 	return err
 }
 
-func (o *output) think(member string, part int64, t sdk.Text, out *sdk.Events) {
+// think tells reasoning. Parts of it, and items, stand apart.
+func (d *response) think(o *output, member string, part int64, t sdk.Text, out *sdk.Events) {
 	if t.Empty() || o.shown != "" && o.shown != member {
 		return
 	}
-	if o.told && part != o.part {
+	if d.thinker != nil && (d.thinker != o || part != o.part) {
 		out.Thinking(0, sdk.RawText([]byte(break2)))
 	}
-	o.told, o.shown, o.part = true, member, part
+	o.told, o.shown, o.part, d.thinker = true, member, part, o
 	out.Thinking(0, t)
 }
 
@@ -235,7 +238,7 @@ func (d *response) call(o *output, item sdk.Node, out *sdk.Events) {
 	if o.call >= 0 || !custom && !item.Get("type").Is("function_call") {
 		return
 	}
-	o.call = d.calls
+	o.call, d.thinker = d.calls, nil
 	d.calls++
 	e := out.Add(sdk.ToolBegin)
 	e.Call, e.ID, e.Name, e.Custom = o.call, item.Get("call_id").Text(), item.Get("name").Text(), custom
@@ -254,7 +257,7 @@ func (d *response) finish(o *output, item sdk.Node, out *sdk.Events) {
 	case typ.Is("message"):
 		d.message(o, item, out)
 	case typ.Is("reasoning"):
-		o.reasoning(item, out)
+		d.reasoning(o, item, out)
 	case typ.Is("function_call"), typ.Is("custom_tool_call"):
 		d.call(o, item, out)
 		if !o.told {
@@ -293,17 +296,18 @@ func (d *response) message(o *output, item sdk.Node, out *sdk.Events) {
 }
 
 // reasoning tells the reasoning, and its sealed form, which only comes with the end.
-func (o *output) reasoning(item sdk.Node, out *sdk.Events) {
+func (d *response) reasoning(o *output, item sdk.Node, out *sdk.Events) {
 	if !o.told {
 		for _, member := range []string{"summary", "content"} {
 			part := int64(0)
 			for p := range item.Get(member).Items() {
-				o.think(member, part, p.Get("text").Text(), out)
+				d.think(o, member, part, p.Get("text").Text(), out)
 				part++
 			}
 		}
 	}
 	if t := item.Get("encrypted_content").Text(); !t.Empty() {
+		d.thinker = nil
 		out.Add(sdk.Redacted).Text = t
 	}
 }
@@ -332,10 +336,7 @@ func (d *response) end(r sdk.Node, out *sdk.Events) error {
 
 // rest tells the items that no event has ended.
 func (d *response) rest(list sdk.Node, out *sdk.Events) error {
-	placed := true
-	for _, o := range d.items {
-		placed = placed && o.index >= 0
-	}
+	placed := !slices.ContainsFunc(d.items, func(o *output) bool { return o.index < 0 })
 	index := int64(-1)
 	for item := range list.Items() {
 		index++

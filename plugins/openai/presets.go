@@ -16,10 +16,10 @@ func presets() map[string]sdk.Preset {
 		},
 		"cerebras":    {BaseURL: "https://api.cerebras.ai/v1", Dialects: chat, Source: "https://inference-docs.cerebras.ai/resources/openai (recorded)"},
 		"deepinfra":   {BaseURL: "https://api.deepinfra.com/v1/openai", Dialects: embeds, Source: "https://deepinfra.com/docs/openai_api"},
-		"deepseek":    {BaseURL: "https://api.deepseek.com", Dialects: chat, Source: "https://api-docs.deepseek.com (recorded)"},
+		"deepseek":    {BaseURL: "https://api.deepseek.com", Dialects: []string{chatDialect, responsesDialect}, Source: "https://api-docs.deepseek.com (recorded)"},
 		"fireworks":   {BaseURL: "https://api.fireworks.ai/inference/v1", Dialects: embeds, Source: "https://docs.fireworks.ai/tools-sdks/openai-compatibility"},
 		"github":      {BaseURL: "https://models.github.ai/inference", Dialects: embeds, Source: "https://docs.github.com/en/rest/models/inference"},
-		"groq":        {BaseURL: "https://api.groq.com/openai/v1", Dialects: []string{"openai-chat", "openai-responses"}, Source: "https://console.groq.com/docs/openai (recorded)"},
+		"groq":        {BaseURL: "https://api.groq.com/openai/v1", Dialects: []string{chatDialect, responsesDialect}, Source: "https://console.groq.com/docs/openai (recorded)"},
 		"huggingface": {BaseURL: "https://router.huggingface.co/v1", Dialects: chat, Source: "https://huggingface.co/docs/inference-providers (recorded)"},
 		"lmstudio":    {BaseURL: "http://127.0.0.1:1234/v1", Auth: open, Source: "https://lmstudio.ai/docs/developer/openai-compat"},
 		"mistral": {
@@ -36,7 +36,7 @@ func presets() map[string]sdk.Preset {
 		"sambanova":  {BaseURL: "https://api.sambanova.ai/v1", Dialects: embeds, Source: "https://docs.sambanova.ai/docs/en/features/openai-compatibility"},
 		"together":   {BaseURL: "https://api.together.xyz/v1", Dialects: embeds, Source: "https://docs.together.ai/docs/openai-api-compatibility"},
 		"vllm":       {BaseURL: "http://127.0.0.1:8000/v1", Auth: open, Source: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"},
-		"xai":        {BaseURL: "https://api.x.ai/v1", Dialects: []string{"openai-chat", "openai-responses"}, Source: "https://docs.x.ai/docs/api-reference (recorded)"},
+		"xai":        {BaseURL: "https://api.x.ai/v1", Dialects: []string{chatDialect, responsesDialect}, Source: "https://docs.x.ai/docs/api-reference (recorded)"},
 		"zai":        {BaseURL: "https://api.z.ai/api/paas/v4", Dialects: chat, Source: "https://docs.z.ai/guides/develop/http/introduction (recorded)"},
 	}
 }
