@@ -29,6 +29,7 @@ type Catalog struct {
 type Model struct {
 	Name        string
 	Strategy    Strategy
+	Tags        []string // for policies
 	Deployments []*Deployment
 }
 
