@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/generation"
 )
 
 // demoText is the configuration of the built-in demo.
@@ -68,6 +69,7 @@ func (l *fileLoader) Watch() []string {
 	defer l.mu.Unlock()
 	if l.last != nil {
 		paths = append(paths, l.last.PluginDirs...)
+		paths = append(paths, generation.PolicyFiles(l.last)...)
 	}
 	return paths
 }
@@ -83,12 +85,15 @@ func (l *fileLoader) source() string {
 	return l.path
 }
 
-// render prints diagnostics with the lines that they are about.
+// render prints diagnostics with the lines that they are about, which may be a policy's.
 func (l *fileLoader) render(w io.Writer, list config.Diagnostics) {
-	text := demoText
-	if !l.demo {
-		text, _ = os.ReadFile(l.path) // gone: the diagnostics are printed without source lines
-	}
 	f, ok := w.(*os.File)
-	list.Render(w, text, ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "")
+	color := ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
+	for i := range list {
+		text := demoText
+		if !l.demo {
+			text, _ = os.ReadFile(list[i].File) // gone: the diagnostic is printed without source lines
+		}
+		list[i:i+1].Render(w, text, color)
+	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/policies"
 )
 
 // serveFlags are the flags of `penstock serve`.
@@ -132,10 +133,10 @@ func (p *process) prepare() error {
 		p.loader.key = p.key
 	}
 	p.host = newHost(p.log)
-	dialects := gateway.NewDialects(chatDialect(), anthropicDialect())
-	builder := &generation.Builder{Host: p.host, Dialects: dialects.Names(), Log: p.log}
+	speak := dialects()
+	builder := &generation.Builder{Host: p.host, Dialects: speak.Names(), Policies: policies.FS, Log: p.log}
 	p.manager = generation.NewManager(p.loader, builder, p.log)
-	p.gateway = &gateway.Gateway{Generations: p.manager, Dialects: dialects, Log: p.log, Access: p.access, Version: version()}
+	p.gateway = &gateway.Gateway{Generations: p.manager, Dialects: speak, Log: p.log, Access: p.access, Version: version()}
 	return nil
 }
 

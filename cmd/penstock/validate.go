@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-gateway/penstock/core/config"
-	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/generation"
+	"github.com/penstock-gateway/penstock/policies"
 )
 
 func newValidate() *cobra.Command {
@@ -48,8 +48,8 @@ func judge(ctx context.Context, l *fileLoader) (config.Diagnostics, error) {
 	log := slog.New(slog.DiscardHandler)
 	host := newHost(log)
 	defer host.Close()
-	dialects := gateway.NewDialects(chatDialect(), anthropicDialect())
-	b := &generation.Builder{Host: host, Dialects: dialects.Names(), Log: log}
+	speak := dialects()
+	b := &generation.Builder{Host: host, Dialects: speak.Names(), Policies: policies.FS, Log: log}
 	cfg, err := l.Read()
 	if err == nil {
 		err = b.Check(ctx, cfg)

@@ -17,7 +17,7 @@ import (
 var pending = [...]string{
 	"store",
 	"counters",
-	"routers",
+	"routers.{}.shadow",
 	"teams",
 	"breaker",
 	"quarantine",
@@ -33,11 +33,9 @@ var pending = [...]string{
 	"keys.[].limits",
 	"keys.[].budget",
 	"keys.[].zdr",
-	"keys.[].tags",
 	"keys.[].team",
 	"keys.[].priority",
 	"keys.[].dialects",
-	"models.{}.tags",
 	"models.{}.commit",
 	"models.{}.on_disconnect",
 	"models.{}.hedge",
@@ -45,7 +43,7 @@ var pending = [...]string{
 }
 
 // pendingStrategies order deployments as written until they are in force.
-var pendingStrategies = [...]string{"fastest", "cheapest"}
+var pendingStrategies = [...]string{"fastest"}
 
 // check finds what takes more than one value to see: references, addresses, repeats.
 func (d *decoder) check() {

@@ -7,7 +7,6 @@ package gateway
 
 import (
 	"log/slog"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/relay"
-	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -55,6 +53,7 @@ type request struct {
 	clock   timing.Clock
 	key     *generation.Key
 	model   string
+	strict  bool // the client allows no member to be dropped
 	status  int
 	result  *relay.Result
 }
@@ -106,7 +105,7 @@ func (r *request) serve() {
 func (r *request) enter() *sdk.Failure {
 	head := r.ex.Head()
 	var f *sdk.Failure
-	r.route, f = r.g.Dialects.find(string(head.Method), string(head.Path()))
+	r.route, f = r.g.Dialects.find(string(head.Method), string(head.Path()), string(head.Query()))
 	r.dialect = r.route.dialect
 	switch {
 	case f != nil:
@@ -140,26 +139,22 @@ func (r *request) read() *sdk.Failure {
 	r.model = r.facts.Model
 	if r.route.model != "" {
 		r.model = r.route.model
+		r.facts.Model, r.facts.Stream = r.model, r.route.stream
 	}
 	return nil
 }
 
-// choose finds the model and its candidates.
+// choose finds the candidates of the model or router that is asked for.
 func (r *request) choose() *sdk.Failure {
-	m, ok := r.gen.Catalog.Find(r.model)
-	if !ok {
-		return r.unknownModel()
+	if f := r.expand(); f != nil {
+		return f
 	}
-	if !r.key.Allows(r.model) {
-		return &sdk.Failure{Kind: sdk.Forbidden, Message: "the key " + quote(r.key.Name) + " may not use the model " + quote(r.model), Param: "model"}
-	}
-	route.Expand(m, route.Request{Facts: &r.facts, Draw: rand.Uint64}, &r.decision)
 	r.upstreams = r.upstreams[:0]
 	for _, d := range r.decision.Candidates {
 		r.upstreams = append(r.upstreams, r.gen.Upstream(d))
 	}
-	if len(r.upstreams) == 0 {
-		return noTarget(r.model, r.decision.Skips)
+	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
+		r.upstreams = r.upstreams[:1]
 	}
 	return nil
 }
@@ -168,7 +163,7 @@ func (r *request) choose() *sdk.Failure {
 func (r *request) relay() *sdk.Failure {
 	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.upstreams,
-		Limits: r.gen.Limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
+		Limits: r.limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
 	}
 	r.result = r.relaying.Run(&r.task)
 	if r.result.Committed {

@@ -3,21 +3,25 @@ package gateway
 import (
 	"time"
 
-	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// listModels answers GET /v1/models with what the key may use: in Anthropic's form where the client speaks that dialect,
+// listModels answers GET /v1/models with the models and routers that the key may use: in Anthropic's form where the client speaks that dialect,
 // in OpenAI's otherwise.
 func (r *request) listModels() {
 	if f := r.member(); f != nil {
 		r.fail(f)
 		return
 	}
-	var allowed []*catalog.Model
+	var allowed []string
 	for _, m := range r.gen.Catalog.Models {
 		if r.key.Allows(m.Name) {
-			allowed = append(allowed, m)
+			allowed = append(allowed, m.Name)
+		}
+	}
+	for _, router := range r.gen.Routes.Routers() {
+		if r.key.Allows(router.Name) {
+			allowed = append(allowed, router.Name)
 		}
 	}
 	var w sdk.Writer
@@ -50,16 +54,19 @@ func (r *request) showModel() {
 		return
 	}
 	r.model = r.route.model
-	m, ok := r.gen.Catalog.Find(r.model)
+	_, ok := r.gen.Catalog.Find(r.model)
+	if !ok {
+		_, ok = r.gen.Routes.Router(r.model)
+	}
 	if !ok || !r.key.Allows(r.model) {
 		r.fail(r.unknownModel())
 		return
 	}
 	var w sdk.Writer
 	if r.anthropicClient() {
-		r.anthropicModel(&w, m)
+		r.anthropicModel(&w, r.model)
 	} else {
-		r.openaiModel(&w, m)
+		r.openaiModel(&w, r.model)
 	}
 	r.answer(200, "application/json", w.Bytes())
 }
@@ -80,31 +87,31 @@ func (r *request) anthropicClient() bool {
 	return head.Get("anthropic-version") != nil || head.Get("x-api-key") != nil
 }
 
-func (r *request) openaiModel(w *sdk.Writer, m *catalog.Model) {
+func (r *request) openaiModel(w *sdk.Writer, name string) {
 	w.Object()
-	w.Name("id").String(m.Name)
+	w.Name("id").String(name)
 	w.Name("object").String("model")
 	w.Name("created").Int(r.gen.Created.Unix())
 	w.Name("owned_by").String("penstock")
 	w.EndObject()
 }
 
-func (r *request) anthropicModel(w *sdk.Writer, m *catalog.Model) {
+func (r *request) anthropicModel(w *sdk.Writer, name string) {
 	w.Object()
 	w.Name("type").String("model")
-	w.Name("id").String(m.Name)
-	w.Name("display_name").String(m.Name)
+	w.Name("id").String(name)
+	w.Name("display_name").String(name)
 	w.Name("created_at").String(r.gen.Created.UTC().Format(time.RFC3339))
 	w.EndObject()
 }
 
 // edgeID is the name of the i-th model, or null.
-func edgeID(models []*catalog.Model, i int) sdk.Value {
+func edgeID(models []string, i int) sdk.Value {
 	if i < 0 || i >= len(models) {
 		return sdk.Value{}
 	}
 	var w sdk.Writer
-	w.String(models[i].Name)
+	w.String(models[i])
 	return sdk.RawValue(w.Bytes())
 }
 

@@ -17,6 +17,7 @@ import (
 type scratch struct {
 	doc       jsonspan.Doc
 	facts     dialect.Facts
+	routing   route.Request
 	decision  route.Decision
 	upstreams []*relay.Upstream
 	fields    []byte
@@ -42,6 +43,7 @@ const maxScratch = 64 << 10
 func (p *scratchPool) put(s *scratch) {
 	s.doc.Reset()
 	clear(s.upstreams)
+	s.routing = route.Request{}
 	s.task, s.entry = relay.Task{}, Entry{}
 	if cap(s.out) > maxScratch {
 		s.out = nil

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -25,6 +26,7 @@ type Builder struct {
 	Host     *pluginhost.Host
 	Dialects []string // the client dialects that are served
 	Log      *slog.Logger
+	Policies fs.FS // those that come with the gateway, by penstock/NAME; nil: none
 
 	pools pools
 }
@@ -49,7 +51,8 @@ type provider struct {
 	moved   func(string) (*h1.Pool, string)
 }
 
-// fingerprint tells configurations apart with the plugins that they stand on: a replaced executable is a change too.
+// fingerprint tells configurations apart with the plugins and policies that they stand on: a replaced
+// executable is a change too.
 func (b *Builder) fingerprint(cfg *config.Config) string {
 	var parts strings.Builder
 	parts.WriteString(cfg.Hash())
@@ -58,6 +61,7 @@ func (b *Builder) fingerprint(cfg *config.Config) string {
 			parts.WriteString(" " + prog.Key())
 		}
 	}
+	parts.WriteString(policyFingerprint(cfg))
 	return parts.String()
 }
 
@@ -79,6 +83,7 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, e
 		c.provider(&cfg.Providers[i])
 	}
 	c.models()
+	c.routers()
 	c.settings()
 	if c.out.Errors() > 0 {
 		c.gen.letGo()
@@ -285,7 +290,7 @@ func (c *compilation) settings() {
 	g.keys = make(map[[32]byte]*Key, len(cfg.Keys))
 	for i := range cfg.Keys {
 		k := &cfg.Keys[i]
-		key := &Key{Name: k.Name, Expires: k.Expires}
+		key := &Key{Name: k.Name, Team: k.Team, Tags: k.Tags, Expires: k.Expires}
 		if k.Models != nil {
 			key.models = make(map[string]bool, len(k.Models))
 			for _, m := range k.Models {

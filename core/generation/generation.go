@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
 )
 
@@ -24,6 +25,7 @@ type Generation struct {
 	Source  string // what brought it: start, file, signal, api
 	Config  *config.Config
 	Catalog *catalog.Catalog
+	Routes  *route.Table
 	Timing  timing.Mode
 
 	upstreams map[*catalog.Deployment]*relay.Upstream

@@ -2,14 +2,22 @@ package generation
 
 import (
 	"crypto/sha256"
+	"sync"
 	"time"
+
+	"github.com/penstock-gateway/penstock/core/policy"
 )
 
 // Key is who may ask for what.
 type Key struct {
 	Name    string
+	Team    string
+	Tags    []string
 	Expires time.Time       // zero: never
 	models  map[string]bool // nil: all
+
+	described    sync.Once
+	policyModels *policy.Models // made once, when a policy is first asked for the key
 }
 
 // Allows says whether the key may use a model.

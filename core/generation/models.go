@@ -98,7 +98,7 @@ func (c *compilation) models() {
 		if m.Disabled {
 			continue
 		}
-		model := &catalog.Model{Name: m.Name, Strategy: strategies[m.Strategy]}
+		model := &catalog.Model{Name: m.Name, Strategy: strategies[m.Strategy], Tags: m.Tags}
 		for j := range m.Deployments {
 			if d := c.deployment(m, j); d != nil {
 				model.Deployments = append(model.Deployments, d)
@@ -111,7 +111,7 @@ func (c *compilation) models() {
 }
 
 // strategies are those in force; the others order as written.
-var strategies = map[string]catalog.Strategy{"ordered": catalog.Ordered, "weighted": catalog.Weighted}
+var strategies = map[string]catalog.Strategy{"ordered": catalog.Ordered, "weighted": catalog.Weighted, "cheapest": catalog.Cheapest}
 
 // number makes ids unique within a model.
 func number(list []*catalog.Deployment) {

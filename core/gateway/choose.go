@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// expand finds the candidates of the model or router that is asked for.
+func (r *request) expand() *sdk.Failure {
+	q := &r.routing
+	*q = route.Request{Name: r.model, Facts: &r.facts, Caller: r, Seed: rand.Uint64(), Now: r.ex.Arrived()}
+	if r.dialect.Name() == "openai-chat" {
+		if f := r.readExtras(q); f != nil {
+			return f
+		}
+	}
+	err := r.gen.Routes.Expand(context.Background(), q, &r.decision)
+	for _, f := range r.decision.Failures {
+		r.g.Log.Warn("router: the policy failed, on_error names what is tried", "request_id", r.id, "router", f.Router, "error", f.Err)
+	}
+	return r.routeFailure(err)
+}
+
+// routeFailure gives the answer to a request that could not be routed; nil where it could.
+func (r *request) routeFailure(err error) *sdk.Failure {
+	var failed *route.Failure
+	var bad *policy.Error
+	switch {
+	case err == nil && len(r.decision.Candidates) > 0:
+		return nil
+	case err == nil:
+		return noTarget(r.model, r.decision.Skips)
+	case errors.Is(err, route.ErrUnknown):
+		return r.unknownModel()
+	case errors.Is(err, route.ErrForbidden):
+		return &sdk.Failure{Kind: sdk.Forbidden, Message: "the key " + quote(r.key.Name) + " may not use the model " + quote(r.model), Param: "model"}
+	case !errors.As(err, &failed):
+		return sdk.Fail(sdk.Internal, "routing ended: "+err.Error())
+	}
+	r.g.Log.Error("router: the policy failed", "request_id", r.id, "router", failed.Router, "error", failed.Err)
+	f := sdk.Fail(sdk.PolicyFailed, "the policy of the router "+quote(failed.Router)+" failed: "+failed.Err.Error())
+	if errors.As(err, &bad) {
+		f.Message = "the policy of the router " + quote(failed.Router) + " failed (" + string(bad.Kind) + ")"
+	}
+	if bad != nil && bad.Kind == policy.Empty {
+		f.Kind, f.Message = sdk.NoTarget, "the router "+quote(failed.Router)+" found no model that can serve this request"
+	}
+	return f
+}
+
+// limits are the generation's, and what the client asks for beside them.
+func (r *request) limits() relay.Limits {
+	l := r.gen.Limits()
+	if r.strict {
+		l.Lenient = false
+	}
+	return l
+}
+
+// Allows says whether the key may use a model; see route.Caller.
+func (r *request) Allows(name string) bool { return r.key.Allows(name) }
+
+// Models gives the models that the key may use; see route.Caller.
+func (r *request) Models() *policy.Models { return r.gen.PolicyModels(r.key) }
+
+// Describe gives the request as policies see it; see route.Caller.
+func (r *request) Describe() *policy.Request {
+	p := route.DescribeRequest(&r.facts, r.dialect.Name(), r.ex.Arrived(), r.routing.Seed)
+	p.Model = r.model
+	p.Key = policy.Key{Name: r.key.Name, Team: r.key.Team, Tags: r.key.Tags}
+	head := r.ex.Head()
+	says := func(name string) string { return string(head.Get("x-claude-code-" + name)) }
+	p.Client = policy.Client{SessionID: says("session-id"), AgentID: says("agent-id"), ParentAgentID: says("parent-agent-id"),
+		AgentType: says("agent-type"), RequestClass: says("request-class")}
+	compaction := says("compaction")
+	p.Client.Compaction = p.Client.RequestClass == "compaction" || compaction != "" && compaction != "0" && !strings.EqualFold(compaction, "false")
+	p.Session = p.Client.SessionID
+	p.Metadata = metadata(&r.doc)
+	return p
+}
+
+// metadata reads the texts of the body's own metadata member.
+func metadata(doc *jsonspan.Doc) map[string]string {
+	obj, ok := doc.Member(0, "metadata")
+	if !ok || doc.Kind(obj) != jsonspan.Object {
+		return nil
+	}
+	all := make(map[string]string, doc.Len(obj))
+	for key, val := range doc.Members(obj) {
+		if doc.Kind(val) == jsonspan.String {
+			all[doc.Text(key)] = doc.Text(val)
+		}
+	}
+	return all
+}

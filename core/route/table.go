@@ -1,0 +1,190 @@
+package route
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/policy"
+)
+
+// Options say what a table is made of.
+type Options struct {
+	Catalog  *catalog.Catalog
+	Routers  []*Router
+	Disabled []string // models that are configured and not served
+	Workers  Workers
+}
+
+// Workers says whether branches are expanded beside each other. The decision is the same; Auto takes what is faster.
+type Workers uint8
+
+// The choices.
+const (
+	Auto   Workers = iota // several at once where the estimate says that it pays
+	Single                // one after the other
+	Many                  // always several at once
+)
+
+// Table is what can be asked for in one generation. But for the record of policies that overran it does not change.
+type Table struct {
+	catalog  *catalog.Catalog
+	order    []*Router
+	routers  map[string]*Router
+	disabled map[string]bool
+	byID     map[string]*catalog.Model // a deployment by itself
+	cheapest map[*catalog.Model][]*catalog.Deployment
+	boxes    map[*catalog.Deployment]*policy.BoxedTarget
+	models   *policy.Models
+	workers  Workers
+}
+
+// NewTable makes a table.
+func NewTable(o Options) *Table {
+	t := &Table{catalog: o.Catalog, order: o.Routers, workers: o.Workers, routers: make(map[string]*Router, len(o.Routers)),
+		disabled: make(map[string]bool, len(o.Disabled)), byID: map[string]*catalog.Model{},
+		cheapest: map[*catalog.Model][]*catalog.Deployment{}, boxes: map[*catalog.Deployment]*policy.BoxedTarget{}}
+	for _, name := range o.Disabled {
+		t.disabled[name] = true
+	}
+	for _, r := range o.Routers {
+		t.routers[r.Name] = r
+	}
+	for _, m := range o.Catalog.Models {
+		for _, d := range m.Deployments {
+			t.byID[d.ID] = &catalog.Model{Name: d.ID, Deployments: []*catalog.Deployment{d}}
+			t.boxes[d] = policy.BoxTarget(describeTarget(d))
+		}
+		if m.Strategy == catalog.Cheapest {
+			list := slices.Clone(m.Deployments)
+			slices.SortStableFunc(list, byPrice)
+			t.cheapest[m] = list
+		}
+	}
+	t.models = t.Describe(func(string) bool { return true })
+	return t
+}
+
+// Routers lists the routers in the configuration's order.
+func (t *Table) Routers() []*Router { return t.order }
+
+// Router gives the router of a name.
+func (t *Table) Router(name string) (*Router, bool) {
+	r, ok := t.routers[name]
+	return r, ok
+}
+
+// Models gives all models as policies see them.
+func (t *Table) Models() *policy.Models { return t.models }
+
+// Describe gives the models for which allows says yes as policies see them. It takes a while: keep the result.
+func (t *Table) Describe(allows func(name string) bool) *policy.Models {
+	var list []policy.Model
+	for _, m := range t.catalog.Models {
+		if allows(m.Name) {
+			list = append(list, describeModel(m))
+		}
+	}
+	return policy.BoxModels(list)
+}
+
+// deployments gives a model's deployments in the order of its strategy; drawing by weight is left to be done.
+func (t *Table) deployments(m *catalog.Model) []*catalog.Deployment {
+	if list, ok := t.cheapest[m]; ok {
+		return list
+	}
+	return m.Deployments
+}
+
+// found is what stands behind a name: a router, or a model; neither where it is unknown.
+type found struct {
+	name    string // without its suffix
+	router  *Router
+	model   *catalog.Model
+	variant variant
+}
+
+// lookup finds a name, with or without a suffix. A name that is configured with a colon is that name.
+func (t *Table) lookup(name string) found {
+	f := t.named(name)
+	if f.router != nil || f.model != nil {
+		return f
+	}
+	base, suffix, ok := cutSuffix(name)
+	if !ok {
+		return f
+	}
+	f = t.named(base)
+	f.variant = suffix
+	return f
+}
+
+func (t *Table) named(name string) found {
+	if m, ok := t.catalog.Find(name); ok {
+		return found{name: name, model: m}
+	}
+	if r, ok := t.routers[name]; ok {
+		return found{name: name, router: r}
+	}
+	return found{name: name, model: t.byID[name]}
+}
+
+// permitted says whether a key may use a model; one that may use a model may use each of its deployments by itself.
+func permitted(c Caller, name string, m *catalog.Model) bool {
+	return c.Allows(name) || m != nil && len(m.Deployments) == 1 && c.Allows(m.Deployments[0].Name)
+}
+
+// USD for a million tokens, of nano-USD.
+func usd(nano int64) float64 { return float64(nano) / 1e9 }
+
+// blended is the price by which deployments are compared when nothing is known of the request: three tokens in for one
+// out, as conversations are. It is in nano-USD for four million tokens.
+func blended(d *catalog.Deployment) float64 {
+	if d.Price == nil {
+		return math.Inf(1)
+	}
+	return 3*float64(d.Price.Input) + float64(d.Price.Output)
+}
+
+func byPrice(a, b *catalog.Deployment) int {
+	switch x, y := blended(a), blended(b); {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// variant is what a suffix of a name asks for.
+type variant struct {
+	sort Sort
+	free bool
+}
+
+// with gives a variant within another: the inner order beats the outer.
+func (v variant) with(inner variant) variant {
+	if inner.sort != Unsorted {
+		v.sort = inner.sort
+	}
+	v.free = v.free || inner.free
+	return v
+}
+
+// cutSuffix takes a suffix that routing knows off a name.
+func cutSuffix(name string) (string, variant, bool) {
+	i := strings.LastIndexByte(name, ':')
+	if i <= 0 {
+		return name, variant{}, false
+	}
+	switch name[i+1:] {
+	case "nitro":
+		return name[:i], variant{sort: ByThroughput}, true
+	case "floor":
+		return name[:i], variant{sort: ByPrice}, true
+	case "free":
+		return name[:i], variant{free: true}, true
+	}
+	return name, variant{}, false
+}
