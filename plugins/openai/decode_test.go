@@ -216,6 +216,24 @@ func fuzzDecode(t *testing.T, info sdk.AnswerInfo, text []byte) {
 	}
 }
 
+func TestEventsWithoutPlaceOrID(t *testing.T) {
+	events := decodeAll(t, sdk.AnswerInfo{Native: responsesDialect, Stream: true},
+		`{"type":"response.output_text.delta","delta":"a"}`, `{"type":"response.output_text.delta","delta":"b"}`,
+		`{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"ab"}]}}`,
+		`{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c","name":"f","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","delta":"{}"}`,
+		`{"type":"response.completed","response":{"output":[{"type":"message","content":[{"type":"output_text","text":"ab"}]}]}}`)
+	var text string
+	for i := range events {
+		if events[i].Kind == sdk.TextDelta {
+			text += string(events[i].Text.Raw())
+		}
+	}
+	if diff := cmp.Diff([]string{"f c {}"}, calls(events)); text != "ab" || diff != "" {
+		t.Errorf("text %q, want \"ab\"; calls (-want +got):\n%s", text, diff)
+	}
+}
+
 func TestItemsAreBounded(t *testing.T) {
 	d := New().NewDecoder(sdk.AnswerInfo{Native: responsesDialect, Stream: true})
 	var doc sdk.Doc

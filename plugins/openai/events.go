@@ -191,21 +191,29 @@ func (d *response) begin(r sdk.Node, out *sdk.Events) {
 	e.ID, e.Name = r.Get("id").Text(), r.Get("model").Text()
 }
 
-// output gives the item that an event is about: by its place, since some services give an item another id in each event,
-// and by id where there is no place.
+// output gives the item that an event is about; a new one where it is the first to tell of it.
 func (d *response) output(event, id sdk.Node, out *sdk.Events) (*output, error) {
 	d.begin(sdk.Node{}, out)
 	index := int64(-1)
 	if n := event.Get("output_index"); !n.Null() {
 		index = n.Int()
 	}
-	for i := len(d.items) - 1; i >= 0; i-- {
-		o := d.items[i]
-		if index >= 0 && o.index == index || (index < 0 || o.index < 0) && id.Is(o.id) {
-			return o, nil
-		}
+	if o := d.find(index, id); o != nil {
+		return o, nil
 	}
 	return d.add(index, id)
+}
+
+// find gives an item by its place, since some services give an item another id in each event; by id where there is no
+// place; and the open one where there is neither.
+func (d *response) find(index int64, id sdk.Node) *output {
+	for i := len(d.items) - 1; i >= 0; i-- {
+		o := d.items[i]
+		if index >= 0 && o.index == index || (index < 0 || o.index < 0) && id.Is(o.id) || index < 0 && id.Null() && !o.done {
+			return o
+		}
+	}
+	return nil
 }
 
 func (d *response) add(index int64, id sdk.Node) (*output, error) {
@@ -340,13 +348,7 @@ func (d *response) rest(list sdk.Node, out *sdk.Events) error {
 	index := int64(-1)
 	for item := range list.Items() {
 		index++
-		var found *output
-		for _, o := range d.items {
-			if o.index == index || o.index < 0 && item.Get("id").Is(o.id) {
-				found = o
-				break
-			}
-		}
+		found := d.find(index, item.Get("id"))
 		if found == nil && !placed {
 			continue // it may be one that was told under another id
 		}
