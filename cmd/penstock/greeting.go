@@ -12,6 +12,7 @@ import (
 var providerKeys = []struct{ env, id, plugin, preset string }{
 	{"OPENAI_API_KEY", "openai", "openai", ""},
 	{"ANTHROPIC_API_KEY", "anthropic", "anthropic", ""},
+	{"GEMINI_API_KEY", "gemini", "gemini", ""},
 	{"GROQ_API_KEY", "groq", "openai", "groq"},
 	{"MISTRAL_API_KEY", "mistral", "openai", "mistral"},
 	{"DEEPSEEK_API_KEY", "deepseek", "openai", "deepseek"},
@@ -35,7 +36,7 @@ func (p *process) greet(out io.Writer) {
 	g := p.manager.Hold()
 	defer g.Release()
 	fmt.Fprintf(out, "penstock %s · %s (generation %d)\n\n", version(), p.loader.source(), g.Number)
-	fmt.Fprintf(out, "  API      %s/v1        (OpenAI and Anthropic dialects)\n", p.ready.API)
+	fmt.Fprintf(out, "  API      %s/v1        (OpenAI, Anthropic and Gemini dialects)\n", p.ready.API)
 	fmt.Fprintf(out, "  Admin    %s\n", p.ready.Admin)
 	if p.key != "" {
 		fmt.Fprintf(out, "  Key      %s  demo key, this run only\n", p.key)

@@ -115,7 +115,7 @@ func (s *starter) choose(question, otherwise string) string {
 
 // firstModel is a model to begin with for each provider that init knows.
 var firstModel = map[string]string{
-	"openai": "gpt-4.1-mini", "anthropic": "claude-sonnet-4-5", "groq": "llama-3.3-70b-versatile", "mistral": "mistral-small-latest",
+	"openai": "gpt-4.1-mini", "anthropic": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash", "groq": "llama-3.3-70b-versatile", "mistral": "mistral-small-latest",
 	"deepseek": "deepseek-chat", "xai": "grok-4", "openrouter": "openrouter/auto",
 }
 

@@ -11,13 +11,20 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/admin"
 	"github.com/penstock-gateway/penstock/core/config"
-	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/dialect/anthropic"
+	"github.com/penstock-gateway/penstock/core/dialect/embeddings"
+	"github.com/penstock-gateway/penstock/core/dialect/gemini"
 	"github.com/penstock-gateway/penstock/core/dialect/openaichat"
+	"github.com/penstock-gateway/penstock/core/dialect/openairesponses"
+	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	anthropicplugin "github.com/penstock-gateway/penstock/plugins/anthropic"
+	"github.com/penstock-gateway/penstock/plugins/bedrock"
+	"github.com/penstock-gateway/penstock/plugins/cohere"
 	"github.com/penstock-gateway/penstock/plugins/demo"
+	geminiplugin "github.com/penstock-gateway/penstock/plugins/gemini"
+	"github.com/penstock-gateway/penstock/plugins/ollama"
 	openaiplugin "github.com/penstock-gateway/penstock/plugins/openai"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -29,6 +36,14 @@ func bundled(name string) func() sdk.Provider {
 		return openaiplugin.New
 	case "anthropic":
 		return anthropicplugin.New
+	case "gemini":
+		return geminiplugin.New
+	case "bedrock":
+		return bedrock.New
+	case "cohere":
+		return cohere.New
+	case "ollama":
+		return ollama.New
 	case "demo":
 		return demo.New
 	}
@@ -36,10 +51,13 @@ func bundled(name string) func() sdk.Provider {
 }
 
 // bundledNames lists the plugins that we ship.
-var bundledNames = [...]string{"openai", "anthropic", "demo"}
+var bundledNames = [...]string{"openai", "anthropic", "gemini", "bedrock", "cohere", "ollama", "demo"}
 
-func chatDialect() dialect.Dialect      { return openaichat.Dialect{} }
-func anthropicDialect() dialect.Dialect { return anthropic.Dialect{} }
+// dialects are the client dialects and their routes.
+func dialects() gateway.Dialects {
+	return gateway.NewDialects(gateway.Speakers{Chat: openaichat.Dialect{}, Responses: openairesponses.Dialect{}, Embeddings: embeddings.Dialect{},
+		Anthropic: anthropic.Dialect{}, Gemini: gemini.Dialect{}, GeminiEmbeddings: gemini.Embeddings{}})
+}
 
 // newHost makes the host of plugin processes; those that we ship are this executable again.
 func newHost(log *slog.Logger) *pluginhost.Host {

@@ -43,6 +43,32 @@ type Repairer interface {
 	Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit
 }
 
+// Reconsiderer is implemented by a dialect that knows refusals which the same request without some part would not meet:
+// Reconsider appends the edits that leave it out, and the same deployment is asked once more. None: the refusal stands.
+type Reconsiderer interface {
+	Reconsider(dst []jsonspan.Edit, doc *jsonspan.Doc, f *sdk.Failure) []jsonspan.Edit
+}
+
+// WithoutItems is the edit that leaves some items out of an array; false where none is to be dropped, or all are. What is
+// kept stays byte for byte.
+func WithoutItems(doc *jsonspan.Doc, array int, drop func(item int) bool) (jsonspan.Edit, bool) {
+	kept, dropped := []byte{'['}, false
+	for item := range doc.Items(array) {
+		if drop(item) {
+			dropped = true
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(kept, doc.Raw(item)...)
+	}
+	if !dropped || len(kept) == 1 {
+		return jsonspan.Edit{}, false
+	}
+	return doc.Replace(array, append(kept, ']')), true
+}
+
 // Need is a set of capabilities that a request calls for (DECISIONS 24).
 type Need uint16
 

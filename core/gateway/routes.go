@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -11,15 +12,20 @@ import (
 type target struct {
 	dialect dialect.Dialect // of the answer, errors included
 	model   string          // where the path names it
+	stream  bool            // where the path says that a stream is wanted
+	framing string          // of such a stream: "array", or the dialect's own
+	count   bool            // tokens are to be counted
 	local   func(*request)  // answered here; nil: relayed
 }
 
-// Dialects are the client dialects by name, and the routes that lead to them.
+// Dialects are the client dialects, and the routes that lead to them.
 type Dialects struct {
+	Speakers
 	exact map[string]endpoint
-	chat  dialect.Dialect // answers where no route tells a dialect
-	byDir []dir
 }
+
+// Speakers are the client dialects that have routes.
+type Speakers struct{ Chat, Responses, Embeddings, Anthropic, Gemini, GeminiEmbeddings dialect.Dialect }
 
 // endpoint is what stands at a path.
 type endpoint struct {
@@ -27,15 +33,9 @@ type endpoint struct {
 	target target
 }
 
-// dir says in which dialect unknown paths below a prefix are answered.
-type dir struct {
-	prefix  string
-	dialect dialect.Dialect
-}
-
-// NewDialects makes the route table (CONTRACTS, "Routes on the data listener"). A dialect that is nil has no routes.
-func NewDialects(chat, anthropic dialect.Dialect) Dialects {
-	d := Dialects{chat: chat, exact: map[string]endpoint{}}
+// NewDialects makes the route table (CONTRACTS, "Routes on the data listener").
+func NewDialects(s Speakers) Dialects {
+	d := Dialects{Speakers: s, exact: map[string]endpoint{}}
 	post := func(t target, paths ...string) {
 		for _, p := range paths {
 			d.exact[p] = endpoint{"POST", t}
@@ -43,41 +43,45 @@ func NewDialects(chat, anthropic dialect.Dialect) Dialects {
 	}
 	get := func(local func(*request), paths ...string) {
 		for _, p := range paths {
-			d.exact[p] = endpoint{"GET", target{dialect: chat, local: local}}
+			d.exact[p] = endpoint{"GET", target{dialect: d.of(p), local: local}}
 		}
 	}
-	post(target{dialect: chat}, "/v1/chat/completions", "/api/v1/chat/completions", "/openai/v1/chat/completions")
-	post(target{dialect: anthropic}, "/v1/messages", "/anthropic/v1/messages")
-	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/anthropic/v1/models")
+	post(target{dialect: s.Chat}, "/v1/chat/completions", "/api/v1/chat/completions", "/openai/v1/chat/completions")
+	post(target{dialect: s.Responses}, "/v1/responses", "/openai/v1/responses")
+	post(target{dialect: s.Embeddings}, "/v1/embeddings", "/api/v1/embeddings", "/openai/v1/embeddings")
+	post(target{dialect: s.Anthropic}, "/v1/messages", "/anthropic/v1/messages")
+	post(target{dialect: s.Anthropic, count: true}, "/v1/messages/count_tokens", "/anthropic/v1/messages/count_tokens")
+	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/anthropic/v1/models", "/v1beta/models", "/gemini/v1beta/models")
 	get((*request).live, "/livez", "/healthz", "/health/liveliness")
 	get((*request).ready, "/readyz", "/health/readiness")
-	d.byDir = []dir{{"/v1/messages", anthropic}, {"/anthropic/", anthropic}}
 	return d
 }
 
 // Names lists the client dialects that the routes speak.
 func (d *Dialects) Names() []string {
-	seen := map[string]bool{}
 	var names []string
-	for _, e := range d.exact {
-		if e.target.local == nil && !seen[e.target.dialect.Name()] {
-			seen[e.target.dialect.Name()] = true
-			names = append(names, e.target.dialect.Name())
-		}
+	for _, s := range []dialect.Dialect{d.Chat, d.Responses, d.Embeddings, d.Anthropic, d.Gemini, d.GeminiEmbeddings} {
+		names = append(names, s.Name())
 	}
 	return names
 }
 
 // modelPrefixes are the paths below which a model's own page stands.
-var modelPrefixes = [...]string{"/v1/models/", "/api/v1/models/", "/openai/v1/models/", "/anthropic/v1/models/"}
+var modelPrefixes = [...]string{"/v1/models/", "/api/v1/models/", "/openai/v1/models/", "/anthropic/v1/models/", "/v1beta/models/", "/gemini/v1beta/models/"}
 
 // find gives the target of a request. Paths are matched as they were sent: nothing is decoded, joined or cleaned.
-func (d *Dialects) find(method, path string) (target, *sdk.Failure) {
+func (d *Dialects) find(method, path, query string) (target, *sdk.Failure) {
 	if e, ok := d.exact[path]; ok {
 		if method == e.method || method == "HEAD" && e.method == "GET" {
 			return e.target, nil
 		}
 		return target{dialect: e.target.dialect}, &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + method + " is not for " + path + ", want " + e.method}
+	}
+	if t, ok := d.verb(path, query); ok {
+		if method == "POST" {
+			return t, nil
+		}
+		return t, &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + method + " is not for " + path + ", want POST"}
 	}
 	for _, p := range modelPrefixes {
 		if name, ok := strings.CutPrefix(path, p); ok && name != "" && (method == "GET" || method == "HEAD") {
@@ -87,12 +91,50 @@ func (d *Dialects) find(method, path string) (target, *sdk.Failure) {
 	return target{dialect: d.of(path)}, &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(path) + " is not served"}
 }
 
-// of gives the dialect that a path without a route is answered in.
-func (d *Dialects) of(path string) dialect.Dialect {
-	for _, dir := range d.byDir {
-		if strings.HasPrefix(path, dir.prefix) {
-			return dir.dialect
+// geminiPrefixes are the paths below which Gemini's clients name a model and a verb.
+var geminiPrefixes = [...]string{"/v1beta/models/", "/v1/models/", "/gemini/v1beta/models/", "/gemini/v1/models/"}
+
+// verb reads the paths of Gemini's API, MODEL:VERB, where the model's name may hold escaped slashes.
+func (d *Dialects) verb(path, query string) (target, bool) {
+	for _, p := range geminiPrefixes {
+		rest, ok := strings.CutPrefix(path, p)
+		if !ok {
+			continue
 		}
+		i := strings.LastIndexByte(rest, ':')
+		if i <= 0 {
+			return target{}, false
+		}
+		model, err := url.PathUnescape(rest[:i])
+		t := target{dialect: d.Gemini, model: model}
+		switch rest[i+1:] {
+		case "generateContent":
+		case "streamGenerateContent":
+			t.stream = true
+			if v, err := url.ParseQuery(query); err != nil || v.Get("alt") != "sse" {
+				t.framing = "array"
+			}
+		case "countTokens":
+			t.count = true
+		case "embedContent", "batchEmbedContents":
+			t.dialect = d.GeminiEmbeddings
+		default:
+			return target{}, false
+		}
+		return t, err == nil
 	}
-	return d.chat
+	return target{}, false
+}
+
+// of gives the dialect that a path without a route of its own is answered in.
+func (d *Dialects) of(path string) dialect.Dialect {
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/anthropic/"):
+		return d.Anthropic
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/gemini/"):
+		return d.Gemini
+	case strings.HasPrefix(path, "/v1/responses"):
+		return d.Responses
+	}
+	return d.Chat
 }

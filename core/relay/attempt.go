@@ -35,6 +35,8 @@ func (r *run) attempt(i int) (*sdk.Failure, next) {
 	case a.refusesUsage(f):
 		u.noUsage.Store(true)
 		return f, now
+	case a.reconsidered(f):
+		return f, now
 	}
 	return f, follows(f, a.rec.Sent)
 }
@@ -43,6 +45,16 @@ func (r *run) attempt(i int) (*sdk.Failure, next) {
 func (a *active) refusesUsage(f *sdk.Failure) bool {
 	return a.hideUsage && f.Kind == sdk.BadRequest && !a.up.noUsage.Load() &&
 		(strings.Contains(f.Message, "stream_options") || strings.Contains(f.Message, "include_usage") || strings.Contains(f.Param, "stream_options"))
+}
+
+// reconsidered says whether a passed request that was refused has a part that it can do without.
+func (a *active) reconsidered(f *sdk.Failure) bool {
+	again, ok := a.Dialect.(dialect.Reconsiderer)
+	if !ok || !a.plan.way.Pass || f.Kind != sdk.BadRequest || a.plan.without != nil {
+		return false
+	}
+	a.plan.without = again.Reconsider(nil, a.Doc, f)
+	return a.plan.without != nil
 }
 
 // active is an attempt on its way.
@@ -125,7 +137,10 @@ func (a *active) outgoing() (*h1.Outgoing, *sdk.Failure) {
 	d, w := a.up.Deployment, a.plan.way
 	out := &a.out
 	*out = h1.Outgoing{Method: "POST", Target: w.Target}
-	if a.Facts.Stream {
+	switch {
+	case a.Count:
+		out.Target = w.CountTarget
+	case a.Facts.Stream:
 		out.Target = w.StreamTarget
 	}
 	a.fields = append(a.fields[:0], staticFields...)
@@ -160,6 +175,7 @@ func (a *active) passed(out *h1.Outgoing, w *catalog.Way) {
 	if fix, ok := a.Dialect.(dialect.Repairer); ok {
 		a.edits = fix.Repairs(a.edits, a.Doc)
 	}
+	a.edits = append(a.edits, a.plan.without...)
 	a.segs, _ = jsonspan.Splice(a.segs[:0], a.Doc.Body, a.edits)
 	out.Segments = a.segs
 }
@@ -270,7 +286,11 @@ func (a *active) commit(early bool, fields []h1.Field) bool {
 	}
 	a.Exchange.DeclareTrailer("Server-Timing")
 	a.fields = a.Answer.AppendFields(a.fields[:0], c)
-	a.fields = append(a.fields, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"...)
+	if a.Framing == "array" {
+		a.fields = append(a.fields, "Content-Type: application/json\r\nCache-Control: no-cache\r\n"...)
+	} else {
+		a.fields = append(a.fields, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"...)
+	}
 	a.res.Committed = true
 	if err := a.Exchange.Commit(200, a.fields, -1); err != nil {
 		a.client.lose()

@@ -20,6 +20,7 @@ type pipe interface {
 	end() piece              // the upstream has ended the body in good order
 	progress() (content, done bool)
 	tally() (sdk.Usage, sdk.Reason)
+	failer() any // what may know how a failure is written at this place of the stream; see dialect.Failer
 	close()
 }
 
@@ -58,6 +59,7 @@ func newSplitter(framing string) frame.Splitter {
 func (p *passage) progress() (content, done bool) { return p.content, p.done }
 func (p *passage) tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
 func (p *passage) close()                         {}
+func (p *passage) failer() any                    { return p.obs }
 
 // feed passes the frames that are now whole. Those that lie in the chunk are passed as ranges of it; neighbours become
 // one segment.

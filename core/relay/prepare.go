@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -15,6 +16,7 @@ type plan struct {
 	encoded *pluginhost.Encoded // nil where the client's bytes pass
 	skip    string              // why it cannot be asked
 	failure *sdk.Failure        // what the client is told when no candidate can be asked
+	without []jsonspan.Edit     // what is left out since a refusal
 }
 
 // dryRun encodes the request once for each distinct plugin, provider dialect and model among the candidates that need
@@ -24,7 +26,12 @@ func (r *run) dryRun() {
 		r.plans = append(r.plans, plan{})
 		p := &r.plans[i]
 		p.way = u.Deployment.Way(r.Dialect.Name())
-		if p.way.Pass {
+		switch {
+		case r.Count && (!p.way.Pass || p.way.CountTarget == ""):
+			p.failure = sdk.Fail(sdk.CannotTranslate, "cannot express: counting tokens")
+			p.skip = p.failure.Message
+			continue
+		case p.way.Pass:
 			continue
 		}
 		if j := r.sameEncoding(i); j >= 0 {

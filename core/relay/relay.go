@@ -65,7 +65,9 @@ type Task struct {
 	Clock      *timing.Clock
 	Answer     Answer
 	RequestID  string
-	Backends   bool // the timing is to name the deployments that were asked
+	Framing    string // of the client's stream: "array", or its dialect's own
+	Count      bool   // tokens are to be counted, not answers given
+	Backends   bool   // the timing is to name the deployments that were asked
 	Log        *slog.Logger
 }
 
@@ -129,7 +131,7 @@ func (w *Workspace) Run(t *Task) *Result {
 	r.dryRun()
 	r.attempts()
 	if r.early && r.res.Failure != nil {
-		tell(r, r.res.Failure)
+		tell(r, r.res.Failure, nil)
 	}
 	r.Task = nil
 	return &r.res

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -30,7 +31,7 @@ func (a *active) stream() *sdk.Failure {
 		return a.wholeAsStream(b, first, err)
 	}
 	var p pipe
-	if a.plan.way.Pass {
+	if a.plan.way.Pass && a.Framing != "array" {
 		p = a.newPassage()
 	} else if p, f = a.newTranslation(true, true); f != nil {
 		return f
@@ -181,15 +182,19 @@ func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
 	s.scrub(f)
 	s.finish(f)
 	if s.content {
-		tell(s.active.run, f)
+		tell(s.active.run, f, s.pipe.failer())
 	}
 	return f
 }
 
-// tell ends a committed stream with the dialect's error frame.
-func tell(r *run, f *sdk.Failure) {
+// tell ends a committed stream with the dialect's error frame. at may know what stands before it.
+func tell(r *run, f *sdk.Failure, at any) {
 	r.client.unwatch()
-	r.client.write(r.Dialect.AppendStreamError(nil, f, r.RequestID))
+	if in, ok := at.(dialect.Failer); ok {
+		r.client.write(in.AppendFailure(nil, f, r.RequestID))
+	} else {
+		r.client.write(r.Dialect.AppendStreamError(nil, f, r.RequestID))
+	}
 	r.client.settle()
 	r.res.Gone = r.client.gone()
 	if r.res.Gone {

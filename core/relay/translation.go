@@ -39,7 +39,7 @@ func (a *active) newTranslation(upstreamStream, clientStream bool) (*translation
 	if e := a.plan.encoded; e != nil {
 		t.names = e.Names
 	}
-	t.enc = a.Dialect.NewEncoder(dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, RequestID: a.RequestID,
+	t.enc = a.Dialect.NewEncoder(dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, RequestID: a.RequestID, Framing: a.Framing,
 		Model: a.Facts.Model, Created: time.Now()})
 	return t, nil
 }
@@ -47,6 +47,7 @@ func (a *active) newTranslation(upstreamStream, clientStream bool) (*translation
 func (t *translation) progress() (content, done bool) { return t.content, t.done }
 func (t *translation) tally() (sdk.Usage, sdk.Reason) { return t.usage, t.reason }
 func (t *translation) close()                         { t.dec.Close() }
+func (t *translation) failer() any                    { return t.enc }
 
 // feed decodes the frames that are now whole.
 func (t *translation) feed(chunk []byte) piece {

@@ -10,7 +10,9 @@ import (
 )
 
 // NewObserver makes the reader of one native answer. There is nothing to hide: the dialect always shows its usage.
-func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer { return &observer{doc: o.Memory()} }
+func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
+	return &observer{doc: o.Memory()}
+}
 
 // observer reads an answer that passes through.
 type observer struct {

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"bytes"
 
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 )
 
@@ -21,29 +22,12 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 			continue
 		}
 		if content, ok := doc.Member(m, "content"); ok && doc.Kind(content) == jsonspan.Array {
-			dst = repairContent(dst, doc, content)
+			if e, ok := dialect.WithoutItems(doc, content, func(block int) bool { return unsigned(doc, block) }); ok {
+				dst = append(dst, e)
+			}
 		}
 	}
 	return dst
-}
-
-// repairContent rewrites a list of blocks without those that are unsigned, where others are left.
-func repairContent(dst []jsonspan.Edit, doc *jsonspan.Doc, content int) []jsonspan.Edit {
-	kept, dropped := []byte{'['}, false
-	for block := range doc.Items(content) {
-		if unsigned(doc, block) {
-			dropped = true
-			continue
-		}
-		if len(kept) > 1 {
-			kept = append(kept, ',')
-		}
-		kept = append(kept, doc.Raw(block)...)
-	}
-	if !dropped || len(kept) == 1 {
-		return dst
-	}
-	return append(dst, doc.Replace(content, append(kept, ']')))
 }
 
 func unsigned(doc *jsonspan.Doc, block int) bool {
