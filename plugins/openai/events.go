@@ -74,7 +74,7 @@ func (d *response) whole(root sdk.Node, event string, out *sdk.Events) error {
 func (d *response) fail(f *sdk.Failure, out *sdk.Events) {
 	d.over = true
 	if f == nil {
-		f = sdk.Fail(sdk.UpstreamError, "the provider's response failed")
+		f = sdk.Fail(sdk.UpstreamError, "the provider's response failed or was cancelled")
 	}
 	out.Add(sdk.Failed).Failure = *f
 }
@@ -327,12 +327,8 @@ func (d *response) end(r sdk.Node, out *sdk.Events) error {
 		return err
 	}
 	tellUsage(r, out)
-	switch status := r.Get("status"); {
-	case status.Is("failed"):
+	if status := r.Get("status"); status.Is("failed") || status.Is("cancelled") {
 		d.fail(nil, out)
-		return nil
-	case status.Is("cancelled"):
-		d.fail(sdk.Fail(sdk.UpstreamError, "the provider's response was cancelled"), out)
 		return nil
 	}
 	e := out.Add(sdk.Finish)
