@@ -55,14 +55,15 @@ type Decision struct {
 	Steps      uint64                // of all policies together
 	Prints     []string              // where the request keeps them
 
-	branches []branch
-	beyond   []string
-	seen     map[*catalog.Deployment]int
+	branches  []branch
+	beyond    []string
+	seen      map[*catalog.Deployment]int
+	expansion expansion
 }
 
 func (d *Decision) reset() {
 	clear(d.Candidates)
-	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen}
+	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen, expansion: d.expansion}
 	clear(d.seen)
 }
 
@@ -95,7 +96,8 @@ const MaxAlso = 16
 // the decision then says how far it came.
 func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	into.reset()
-	x := expansion{table: t, q: q, into: into}
+	x := &into.expansion
+	*x = expansion{table: t, q: q, into: into, open: x.open[:0]}
 	if q.Preferences != nil {
 		x.prefs = *q.Preferences
 	}

@@ -31,14 +31,17 @@ const (
 
 // overruns remembers the last overruns of a policy.
 type overruns struct {
-	until atomic.Int64 // Unix nanoseconds up to which the policy is set aside
+	until atomic.Int64 // Unix nanoseconds up to which the policy is set aside; 0: it never was
 
 	mu   sync.Mutex // guards last
 	last [maxOverruns]time.Time
 }
 
 // Quarantined says whether the policy is set aside at a time.
-func (r *Router) Quarantined(now time.Time) bool { return now.UnixNano() < r.overran.until.Load() }
+func (r *Router) Quarantined(now time.Time) bool {
+	until := r.overran.until.Load()
+	return until != 0 && now.UnixNano() < until
+}
 
 // failed takes note of what a call of the policy failed with.
 func (r *Router) failed(err error, now time.Time) {

@@ -1,0 +1,146 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/policy"
+)
+
+// drawnPolicy branches as the request's metadata says, and chooses in a way that differs from target to target: by
+// price, by the seed, not at all, and with failures.
+const drawnPolicy = `
+def route(req, models):
+    return req.metadata[%q].split(",")
+
+def choose(req, targets):
+    for t in targets:
+        if "bad" in t.tags:
+            fail("a bad target")
+        elif "skip" in t.tags:
+            skip(t, "skipped for " + t.deployment)
+        elif "mute" not in t.tags:
+            use(t, rendezvous(str(req.seed), t.deployment) if "hash" in t.tags else t.weight)
+`
+
+// drawnRouters are compiled once; what they branch to is drawn.
+func drawnRouters(t testing.TB) []*Router {
+	var list []*Router
+	for i := range 4 {
+		name := fmt.Sprintf("r%d", i)
+		list = append(list, router(t, name, fmt.Sprintf(drawnPolicy, name)))
+	}
+	plain := router(t, "r4", "def route(req, models):\n    return req.metadata[\"r4\"].split(\",\")\n")
+	return append(list, plain)
+}
+
+// drawCatalog draws models of all strategies, with deployments that differ in all that routing looks at.
+func drawCatalog(t *rapid.T) *catalog.Catalog {
+	var models []*catalog.Model
+	for i := range rapid.IntRange(1, 24).Draw(t, "models") {
+		m := &catalog.Model{Name: "m" + strconv.Itoa(i), Strategy: rapid.SampledFrom([]catalog.Strategy{catalog.Ordered, catalog.Weighted, catalog.Cheapest}).Draw(t, "strategy")}
+		for j := range rapid.IntRange(0, 4).Draw(t, "deployments") {
+			bits := rapid.Uint32().Draw(t, "bits")
+			d := deployment(fmt.Sprintf("m%d/%d", i, j), int(bits%5))
+			d.Name = m.Name
+			d.Tags = []string{[...]string{"", "hash", "hash", "skip", "mute", "", "", ""}[bits>>3&7]}
+			if bits>>6&127 == 0 {
+				d.Tags = append(d.Tags, "bad")
+			}
+			if bits>>12&7 == 0 {
+				d.Context = 10
+			}
+			if bits>>15&7 == 0 {
+				d.Can = dialect.Images
+			}
+			if bits>>18&3 != 0 {
+				d.Price = &catalog.Price{Input: int64(bits >> 20 & 7 * 1e9), Output: int64(bits >> 23 & 7 * 1e9)}
+			}
+			m.Deployments = append(m.Deployments, d)
+		}
+		models = append(models, m)
+	}
+	return catalog.New(models)
+}
+
+// drawNames draws what a router branches to: models, deployments, routers behind it and, so that there are circles now
+// and then, any.
+func drawNames(t *rapid.T, label string, from, to, behind int) []string {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+		switch n := rapid.IntRange(0, 39).Draw(t, "name"); {
+		case n < 30:
+			return "m" + strconv.Itoa(n) + rapid.SampledFrom([]string{"", "", "", ":floor", ":free"}).Draw(t, "suffix")
+		case n < 33:
+			return "m1/" + strconv.Itoa(n-30)
+		case n < 36:
+			return "off"
+		case n == 39 && rapid.IntRange(0, 9).Draw(t, "circle") == 0:
+			behind = 0
+		}
+		return "r" + strconv.Itoa(rapid.IntRange(min(behind, 4), 4).Draw(t, "router"))
+	}), from, to).Draw(t, label)
+}
+
+// TestTogetherIsAsOneByOne holds that branches that are expanded beside each other give the decision that they give one
+// after the other. PENSTOCK_LONG=1 draws 100,000 catalogues.
+func TestTogetherIsAsOneByOne(t *testing.T) {
+	routers := drawnRouters(t)
+	decisions, candidates, skips, failures := 0, 0, 0, 0
+	check := func(t *rapid.T) {
+		c := drawCatalog(t)
+		metadata := map[string]string{}
+		for i, r := range routers {
+			names := drawNames(t, r.Name, 1, 24, i+1)
+			if i == len(routers)-1 {
+				names = slices.DeleteFunc(names, func(s string) bool { return s == r.Name })
+			}
+			metadata[r.Name] = strings.Join(append(names, "m0"), ",")
+			r.OnError, r.MinCandidates = nil, rapid.IntRange(1, 12).Draw(t, "min_candidates")
+			if rapid.Bool().Draw(t, "on_error") {
+				r.OnError = drawNames(t, "on_error names", 1, 3, i+1)
+			}
+		}
+		q := Request{Name: "r" + strconv.Itoa(rapid.IntRange(0, 4).Draw(t, "router")), Also: drawNames(t, "also", 0, 2, 0), Seed: rapid.Uint64().Draw(t, "seed"), Now: time.Unix(1e9, 0),
+			Facts: &dialect.Facts{TextBytes: rapid.SampledFrom([]int{0, 6000}).Draw(t, "text"), Needs: rapid.SampledFrom([]dialect.Need{0, dialect.Images, dialect.Tools}).Draw(t, "needs")}}
+		var got [2]Decision
+		var errs [2]error
+		for i, workers := range [...]Workers{Single, Many} {
+			on := NewTable(Options{Catalog: c, Routers: routers, Disabled: []string{"off"}, Workers: workers})
+			q.Caller = &caller{table: on, req: policy.Request{Tokens: 1, MaxOutput: 1, Metadata: metadata, Seed: q.Seed}}
+			errs[i] = on.Expand(context.Background(), &q, &got[i])
+		}
+		one, many := &got[0], &got[1]
+		if fmt.Sprint(errs[0]) != fmt.Sprint(errs[1]) {
+			t.Fatalf("one by one: error %v, together: %v", errs[0], errs[1])
+		}
+		if d := cmp.Diff(one.text(), many.text()); d != "" {
+			t.Fatalf("-one by one +together\n%s", d)
+		}
+		if d := cmp.Diff(one.Branches, many.Branches); d != "" || one.Steps != many.Steps || fmt.Sprint(one.Failures) != fmt.Sprint(many.Failures) {
+			t.Fatalf("steps %d and %d, failures %v and %v, branches\n%s", one.Steps, many.Steps, one.Failures, many.Failures, d)
+		}
+		decisions, candidates, skips, failures = decisions+1, candidates+len(one.Candidates), skips+len(one.Skips), failures+len(one.Failures)
+	}
+	rounds := 20
+	if os.Getenv("PENSTOCK_LONG") != "" {
+		rounds = 1000
+	}
+	for range rounds {
+		rapid.Check(t, check) // a hundred each
+	}
+	if candidates < decisions || skips < decisions || failures < decisions/50 {
+		t.Errorf("%d decisions with %d candidates, %d skips, %d failures: too few to tell anything", decisions, candidates, skips, failures)
+	}
+	t.Logf("%d decisions, %d candidates, %d skips, %d failures", decisions, candidates, skips, failures)
+}
