@@ -157,9 +157,13 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		return
 	}
 	cat.Base = u
+	if _, err := clientTLS(u.Hostname(), p.CA); err != nil { // also where it would not be read: a file that is named is there
+		c.fail(at+".tls.ca", "", "%v", err)
+		return
+	}
 	pool, free, err := c.openPool(p, u)
 	if err != nil {
-		c.fail(at+".tls.ca", "", "%v", err)
+		c.fail(at+".base_url", "", "%v", err)
 		return
 	}
 	made := &provider{Provider: cat, process: process, pool: pool}
