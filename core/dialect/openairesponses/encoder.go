@@ -195,7 +195,7 @@ func (a *answer) appendError(dst []byte, s status) []byte {
 	if s != failed {
 		return append(dst, "null"...)
 	}
-	code, said := "", "the model failed to write its answer"
+	code, said := "", "the model could not write its answer"
 	if a.failure != nil {
 		_, code = dialect.OpenAIWords(a.failure)
 		said = dialect.Said(a.failure)
