@@ -14,6 +14,7 @@ type upstream struct {
 	mu     sync.Mutex
 	asked  []asked
 	answer http.HandlerFunc
+	forget bool // requests are not kept
 }
 
 // asked is one request that an upstream got.
@@ -31,6 +32,9 @@ func newUpstream(t testing.TB, answer http.HandlerFunc) *upstream {
 			return
 		}
 		u.mu.Lock()
+		if u.forget {
+			u.asked = u.asked[:0]
+		}
 		u.asked = append(u.asked, asked{r.URL.RequestURI(), r.Header.Clone(), string(b)})
 		u.mu.Unlock()
 		u.answer(w, r)

@@ -232,7 +232,7 @@ func (b *Builder) openPool(p *config.Provider, u *url.URL) (*h1.Pool, release, e
 			port = "80"
 		}
 		t.Host = net.JoinHostPort(u.Hostname(), port)
-		return h1.NewPool(t, h1.PoolOptions{}), nil
+		return h1.NewPool(t, h1.PoolOptions{HTTP2: p.HTTP2}), nil
 	})
 }
 
