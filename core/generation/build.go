@@ -288,7 +288,7 @@ func (c *compilation) settings() {
 	g.limits = relay.Limits{
 		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
 		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle, Total: cfg.Timeout.Total,
-		KeepAlive: cfg.Stream.KeepAlive, Queue: int(cfg.Stream.Queue), Whole: max(cfg.Limits.Body, wholeAnswer),
+		KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue), Whole: max(cfg.Limits.Body, wholeAnswer),
 		DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes, Cancel: cfg.Stream.Cancel, Lenient: cfg.Lenient,
 	}
 	g.keys = make(map[[32]byte]*Key, len(cfg.Keys))

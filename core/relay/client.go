@@ -17,6 +17,7 @@ import (
 type client struct {
 	ex         h1.Exchange
 	limit      int
+	stall      time.Duration // that the queue may be full
 	watching   bool
 	isGone     atomic.Bool
 	wake       chan struct{} // closed when the client leaves; made by watch
@@ -26,8 +27,8 @@ type client struct {
 	drainTimer *time.Timer
 }
 
-func (c *client) init(ex h1.Exchange, limit int) {
-	c.ex, c.limit, c.watching, c.stalled = ex, limit, false, false
+func (c *client) init(ex h1.Exchange, limit int, stall time.Duration) {
+	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
 	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil
 }
@@ -125,7 +126,11 @@ func (c *client) drain(first []byte) error {
 
 func (c *client) push(segs [][]byte) {
 	for _, s := range segs {
-		if err := c.queue.Push(s); err != nil {
+		var until time.Time // none
+		if c.stall > 0 {
+			until = time.Now().Add(c.stall)
+		}
+		if err := c.queue.PushUntil(s, until); err != nil {
 			c.stalled = true
 			c.lose()
 			return

@@ -46,6 +46,7 @@ type Limits struct {
 	Idle         time.Duration
 	Total        time.Duration // of the whole request, from its arrival
 	KeepAlive    time.Duration // silence after which a streaming client is told that we wait
+	Stalled      time.Duration // that a client may take nothing of an answer
 	Queue        int           // bytes kept for a slow client before the upstream is paused
 	Whole        int64         // bytes of a whole answer that are held back until it is complete
 	DrainTime    time.Duration // how long an answer is read on for a client that left
@@ -143,7 +144,7 @@ func (r *run) begin(t *Task) {
 	clear(r.plans)
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
 	r.request, r.early, r.deadline, r.plans = nil, false, time.Time{}, r.plans[:0]
-	r.client.init(t.Exchange, t.Limits.Queue)
+	r.client.init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
 	}

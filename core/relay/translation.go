@@ -120,6 +120,9 @@ func (t *translation) end() piece {
 			return t.piece(truncated())
 		}
 	}
+	if b, ok := t.enc.(dialect.Bounded); ok && b.Failure() != nil {
+		return t.piece(b.Failure())
+	}
 	t.out = t.enc.End(t.out)
 	return t.piece(nil)
 }

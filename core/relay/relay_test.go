@@ -1,0 +1,180 @@
+package relay
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/dialect/anthropic"
+	"github.com/penstock-gateway/penstock/core/dialect/openaichat"
+	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+func TestFollows(t *testing.T) {
+	f := func(kind sdk.Kind, status int, sent bool, want next) {
+		t.Helper()
+		if got := follows(&sdk.Failure{Kind: kind, Status: status}, sent); got != want {
+			t.Errorf("%v %d sent %v: %v, want %v", kind, status, sent, got, want)
+		}
+	}
+	f(sdk.BadRequest, 400, true, giveUp)
+	f(sdk.ContentRefused, 400, true, giveUp)
+	f(sdk.ClientGone, 0, true, giveUp)
+	f(sdk.ContextTooLong, 400, true, larger)
+	f(sdk.UpstreamRate, 429, true, same)
+	f(sdk.Overloaded, 529, true, same)
+	f(sdk.UpstreamError, 500, true, same)
+	f(sdk.UpstreamError, 0, false, same)   // never reached: nothing can have been charged
+	f(sdk.UpstreamError, 0, true, another) // outcome unknown: not repeated where it may have been charged
+	f(sdk.Timeout, 0, true, another)
+	f(sdk.UpstreamAuth, 401, true, another)
+	f(sdk.UpstreamMoney, 429, true, another)
+	f(sdk.PluginFailed, 0, false, another)
+}
+
+func TestFullJitter(t *testing.T) {
+	for n := 1; n < 80; n++ {
+		if d := fullJitter(100*time.Millisecond, time.Second, n); d < 0 || d > time.Second || n == 1 && d > 100*time.Millisecond {
+			t.Errorf("wait %d: %v is out of its bounds", n, d)
+		}
+	}
+	if d := fullJitter(0, time.Second, 3); d != 0 {
+		t.Errorf("no first wait: %v, want none", d)
+	}
+}
+
+// newTestPassage is a passage outside of an attempt.
+func newTestPassage(d dialect.Dialect, hide bool) *passage {
+	return &passage{split: newSplitter("sse"), obs: d.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: hide})}
+}
+
+// through feeds a stream in pieces and gives what a client gets, and how it ended.
+func through(p *passage, pieces ...string) (out string, failure *sdk.Failure) {
+	var b strings.Builder
+	take := func(x piece) bool {
+		b.Write(bytes.Join(x.segs, nil))
+		failure = x.failure
+		return failure == nil && !p.done
+	}
+	for _, s := range pieces {
+		chunk := []byte(s)
+		if !take(p.feed(chunk)) {
+			return b.String(), failure
+		}
+		for i := range chunk {
+			chunk[i] = '#' // nothing of a chunk may be used after its call
+		}
+	}
+	take(p.end())
+	return b.String(), failure
+}
+
+const chatStream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n: comment\n\n" +
+	"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"h\u00e9llo\"}}]}\r\n\r\ndata:{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" +
+	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2,\"total_tokens\":5}}\n\ndata: [DONE]\n\n"
+
+func TestPassageGivesTheBytesHoweverTheyAreCut(t *testing.T) {
+	for i := range len(chatStream) {
+		p := newTestPassage(openaichat.Dialect{}, false)
+		out, f := through(p, chatStream[:i], chatStream[i:])
+		u, reason := p.tally()
+		if out != chatStream || f != nil || u.TotalInput() != 3 || u.TotalOutput() != 2 || reason != sdk.ReasonStop || !p.content || !p.done {
+			t.Fatalf("cut at %d: %q, %v, usage %+v", i, out, f, u)
+		}
+	}
+	p := newTestPassage(openaichat.Dialect{}, false)
+	if out, f := through(p, strings.Split(chatStream, "")...); out != chatStream || f != nil {
+		t.Errorf("byte by byte: %q, %v", out, f)
+	}
+}
+
+func TestPassageHidesWhatOnlyWeAskedFor(t *testing.T) {
+	want := chatStream[:strings.Index(chatStream, "data: {\"choices\":[],")] + "data: [DONE]\n\n"
+	for i := range len(chatStream) {
+		p := newTestPassage(openaichat.Dialect{}, true)
+		if out, f := through(p, chatStream[:i], chatStream[i:]); out != want || f != nil {
+			t.Fatalf("cut at %d: %q, %v; want %q", i, out, f, want)
+		}
+		if u, _ := p.tally(); u.TotalInput() != 3 {
+			t.Fatalf("cut at %d: the hidden usage was not read: %+v", i, u)
+		}
+	}
+}
+
+// TestNoCutPassesAsComplete ends streams at every byte: only those that had said why they end may end well.
+func TestNoCutPassesAsComplete(t *testing.T) {
+	anthropicStream := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1}}}\n\n" +
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n" +
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\n" +
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	for _, c := range []struct {
+		d            dialect.Dialect
+		stream, said string
+	}{{openaichat.Dialect{}, chatStream, `"finish_reason":"stop"}]}`}, {anthropic.Dialect{}, anthropicStream, `"output_tokens":1}}`}} {
+		from := strings.Index(c.stream, c.said) + len(c.said)
+		for i := range len(c.stream) {
+			_, f := through(newTestPassage(c.d, false), c.stream[:i])
+			if complete := f == nil; complete && i < from {
+				t.Errorf("%s cut at %d of %d, before it said why it ends: passed as complete", c.d.Name(), i, len(c.stream))
+			}
+		}
+		if _, f := through(newTestPassage(c.d, false), c.stream); f != nil {
+			t.Errorf("%s whole: %v", c.d.Name(), f)
+		}
+	}
+}
+
+func TestPassageEndsAtAnError(t *testing.T) {
+	out, f := through(newTestPassage(openaichat.Dialect{}, false), "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"error\":{\"message\":\"gone\",\"type\":\"server_error\"}}\n\ndata: [DONE]\n\n")
+	if f == nil || f.Message != "gone" || strings.Contains(out, "DONE") || !strings.Contains(out, `"a"`) {
+		t.Errorf("%q, %v; want the first chunk and the failure", out, f)
+	}
+}
+
+func TestDialectFields(t *testing.T) {
+	head := &h1.Head{Fields: []h1.Field{{Name: []byte("Anthropic-Beta"), Value: []byte("a,b")}, {Name: []byte("anthropic-version"), Value: []byte("2099-01-01")},
+		{Name: []byte("Authorization"), Value: []byte("Bearer x")}, {Name: []byte("X-Stainless-Lang"), Value: []byte("go")}, {Name: []byte("Cookie"), Value: []byte("c")}}}
+	static := []sdk.Header{{Name: "anthropic-version", Value: "2023-06-01"}, {Name: "bad", Value: "a\r\nX: y"}}
+	got := string(dialectFields(nil, static, head, []string{"anthropic-*", "authorization", "cookie"}))
+	if want := "anthropic-beta: a,b\r\nanthropic-version: 2099-01-01\r\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := string(dialectFields(nil, static, nil, nil)); got != "anthropic-version: 2023-06-01\r\n" {
+		t.Errorf("of a translated request: %q", got)
+	}
+}
+
+func TestDroppedHeader(t *testing.T) {
+	got := DroppedHeader([]sdk.Note{{Path: "seed"}, {Path: "messages[0].content[1]\r\nX: y, z"}})
+	if got != "seed, messages[0].content[1]X:yz" {
+		t.Errorf("%q", got)
+	}
+	long := make([]sdk.Note, 1000)
+	for i := range long {
+		long[i].Path = "messages[0].content"
+	}
+	if n := len(DroppedHeader(long)); n > 1200 {
+		t.Errorf("%d bytes, want a bound", n)
+	}
+}
+
+func TestAnswerFields(t *testing.T) {
+	for name, want := range map[string]bool{"retry-after": true, "x-ratelimit-limit-requests": true, "anthropic-ratelimit-unified-status": true,
+		"set-cookie": false, "server": false, "x-goog-api-key": false, "content-length": false, "transfer-encoding": false, "authorization": false} {
+		if AnswerField(name) != want {
+			t.Errorf("%s passes: %v, want %v", name, !want, want)
+		}
+	}
+}
+
+func TestLargerThan(t *testing.T) {
+	up := func(context int) *Upstream { return &Upstream{Deployment: &catalog.Deployment{Context: context}} }
+	r := &run{Task: &Task{Candidates: []*Upstream{up(100), up(100), up(200), up(catalog.Unlimited)}}}
+	if got := r.largerThan(0, []int{1, 2, 3}); len(got) != 1 || got[0] != 2 {
+		t.Errorf("%v, want the one that is known to be larger", got)
+	}
+}
