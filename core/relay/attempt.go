@@ -220,7 +220,7 @@ func (a *active) lateness(e *h1.TimeoutError) string {
 		return "did not accept a connection within " + a.Limits.Connect.String()
 	case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 		return "did not finish within the total limit of " + a.Limits.Total.String()
-	case !a.content:
+	case !a.content && a.Limits.FirstContent > 0 && time.Since(a.rec.Started) >= a.Limits.FirstContent:
 		return "sent no content within " + a.Limits.FirstContent.String()
 	}
 	return "sent nothing for " + a.Limits.Idle.String()

@@ -134,6 +134,7 @@ func (w *Workspace) Run(t *Task) *Result {
 	if r.early && r.res.Failure != nil {
 		tell(r, r.res.Failure, nil)
 	}
+	r.res.Gone = r.res.Gone || r.client.gone()
 	r.Task = nil
 	return &r.res
 }
