@@ -73,13 +73,22 @@ type adminAnswer struct {
 
 // call asks the admin API.
 func (f *adminFlags) call(ctx context.Context, method, path string) (adminAnswer, error) {
+	got, err := f.send(ctx, method, path, nil)
+	if err == nil && got.status == http.StatusNotFound {
+		return adminAnswer{}, &exitError{exitNotFound, path + ": not found"}
+	}
+	return got, err
+}
+
+// send asks the admin API with a body. That something is not found is for the caller to say.
+func (f *adminFlags) send(ctx context.Context, method, path string, body []byte) (adminAnswer, error) {
 	a, err := f.find()
 	if err != nil {
 		return adminAnswer{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(a.Admin, "/")+path, bytes.NewReader(nil))
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(a.Admin, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return adminAnswer{}, err
 	}
@@ -90,15 +99,13 @@ func (f *adminFlags) call(ctx context.Context, method, path string) (adminAnswer
 		return adminAnswer{}, &exitError{exitUnreachable, "the gateway does not answer: " + err.Error()}
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<20))
 	if err != nil {
 		return adminAnswer{}, &exitError{exitUnreachable, "the gateway's answer broke off: " + err.Error()}
 	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return adminAnswer{}, &exitError{exitAuth, "the gateway refuses the admin token"}
-	case http.StatusNotFound:
-		return adminAnswer{}, &exitError{exitNotFound, path + ": not found"}
 	}
-	return adminAnswer{resp.StatusCode, body}, nil
+	return adminAnswer{resp.StatusCode, text}, nil
 }

@@ -20,7 +20,7 @@ import (
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{Use: "policy", Short: "Router policies: check, test, explain", Args: cobra.NoArgs}
-	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyDoc())
+	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyExplain(), newPolicyDoc())
 	return cmd
 }
 

@@ -47,3 +47,37 @@ func TestPolicyCommands(t *testing.T) {
 	}
 	f(0, "# Writing a policy", "", "doc")
 }
+
+func TestPolicyExplain(t *testing.T) {
+	dir := policyFolder(t,
+		"mine.star", "\"\"\"mine: two.\"\"\"\n\ndef route(req, _models):\n    print(\"class\", req.client.request_class)\n    return [\"none\", \"dear\", \"cheap\"]\n",
+		"penstock.yaml", withRouters("  mine: {policy: mine.star}\n"), "body.json", `{"model":"mine","messages":[{"role":"user","content":"x"}]}`)
+	f := func(wantCode int, want string, args ...string) {
+		t.Helper()
+		out, errs, code := runProgram(t, dir, append([]string{"policy", "explain"}, args...)...)
+		if code != wantCode || !strings.Contains(out+errs, want) {
+			t.Errorf("explain %v: exit %d\n%s%s\nwant %d and %s", args, code, out, errs, wantCode, want)
+		}
+	}
+	const decision = `{"router":"mine","generation":0,"branches":["none","dear","cheap"],"candidates":[{"model":"dear","provider":"demo","deployment":"dear/demo"},` +
+		`{"model":"cheap","provider":"demo","deployment":"cheap/demo"}],"skips":[{"branch":0,"deployment":"none","stage":"resolve","reason":"no model or router of this name"}],` +
+		`"prints":["class main"],"steps":`
+	f(0, decision, "--request", "body.json", "-o", "json", "-H", "x-claude-code-request-class: main")
+	f(0, "  batch 0  branch 2  cheap\n", "--model", "mine")
+	f(0, `"candidates":[{"model":"dear","provider":"demo","deployment":"dear/demo"}],"skips":[{"branch":0,`, "--model", "mine", "--key", "narrow", "-o", "json")
+	f(exitNotFound, "the model \"nothing\" is not configured", "--model", "nothing")
+	f(exitNotFound, "the key \"nobody\" is not configured", "--model", "mine", "--key", "nobody")
+	f(exitUsage, "name a --model", "-o", "json")
+}
+
+func TestPolicyExplainLive(t *testing.T) {
+	s := serveText(t, routed)
+	out, errs, code := s.run("policy", "explain", "--live", "--model", "penstock/auto", "-o", "json")
+	if code != 0 || !strings.Contains(out, `{"router":"penstock/auto","generation":1,"branches":["gratis","cheap","dear"],"candidates":[{"model":"gratis",`) {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	out, errs, code = s.run("policy", "explain", "--live", "--model", "nothing")
+	if code != exitNotFound || !strings.Contains(errs, "the model \"nothing\" is not configured") {
+		t.Errorf("an unknown model: exit %d, %s%s", code, out, errs)
+	}
+}

@@ -19,6 +19,8 @@ import (
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // Generations is what the API shows and changes of generations.
@@ -34,6 +36,7 @@ type Plugins interface{ List() []pluginhost.Status }
 type Server struct {
 	Generations Generations
 	Plugins     Plugins
+	Explainer   route.Explainer
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
 	Log         *slog.Logger
@@ -48,6 +51,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /admin/v1/reload", s.reload)
 	mux.HandleFunc("GET /admin/v1/generations", s.generations)
 	mux.HandleFunc("GET /admin/v1/plugins", s.plugins)
+	mux.HandleFunc("POST /admin/v1/explain", s.explain)
 	slots := make(chan struct{}, inFlight)
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -131,6 +135,32 @@ func (s *Server) generations(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) plugins(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, s.Plugins.List())
+}
+
+// maxQuestion bounds the body of a request that is to be explained.
+const maxQuestion = 32 << 20
+
+// explain tells what routing would do with a request.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+	var q route.Question
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxQuestion))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		problem(w, http.StatusBadRequest, "the question: "+err.Error())
+		return
+	}
+	e, err := s.Explainer.Explain(r.Context(), &q)
+	var f *sdk.Failure
+	switch {
+	case err == nil:
+		send(w, http.StatusOK, e)
+	case errors.As(err, &f) && (f.Kind == sdk.UnknownModel || f.Kind == sdk.BadKey):
+		problem(w, http.StatusNotFound, f.Message)
+	case errors.As(err, &f):
+		problem(w, http.StatusUnprocessableEntity, f.Message)
+	default:
+		problem(w, http.StatusInternalServerError, err.Error())
+	}
 }
 
 // send writes a JSON answer.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"time"
 
+	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
@@ -16,7 +18,7 @@ import (
 // expand finds the candidates of the model or router that is asked for.
 func (r *request) expand() *sdk.Failure {
 	q := &r.routing
-	*q = route.Request{Name: r.model, Facts: &r.facts, Caller: r, Seed: rand.Uint64(), Now: r.ex.Arrived()}
+	*q = route.Request{Name: r.model, Facts: &r.facts, Caller: r, Seed: rand.Uint64(), Now: r.arrived(), KeepPrints: r.made != nil}
 	if r.dialect.Name() == "openai-chat" {
 		if f := r.readExtras(q); f != nil {
 			return f
@@ -56,6 +58,21 @@ func (r *request) routeFailure(err error) *sdk.Failure {
 	return f
 }
 
+// head is the request's, also of one that nobody sent.
+func (r *request) head() *h1.Head {
+	if r.made != nil {
+		return &r.made.head
+	}
+	return r.ex.Head()
+}
+
+func (r *request) arrived() time.Time {
+	if r.made != nil {
+		return r.made.at
+	}
+	return r.ex.Arrived()
+}
+
 // limits are the generation's, and what the client asks for beside them.
 func (r *request) limits() relay.Limits {
 	l := r.gen.Limits()
@@ -73,10 +90,10 @@ func (r *request) Models() *policy.Models { return r.gen.PolicyModels(r.key) }
 
 // Describe gives the request as policies see it; see route.Caller.
 func (r *request) Describe() *policy.Request {
-	p := route.DescribeRequest(&r.facts, r.dialect.Name(), r.ex.Arrived(), r.routing.Seed)
+	p := route.DescribeRequest(&r.facts, r.dialect.Name(), r.arrived(), r.routing.Seed)
 	p.Model = r.model
 	p.Key = policy.Key{Name: r.key.Name, Team: r.key.Team, Tags: r.key.Tags}
-	head := r.ex.Head()
+	head := r.head()
 	says := func(name string) string { return string(head.Get("x-claude-code-" + name)) }
 	p.Client = policy.Client{SessionID: says("session-id"), AgentID: says("agent-id"), ParentAgentID: says("parent-agent-id"),
 		AgentType: says("agent-type"), RequestClass: says("request-class")}

@@ -46,6 +46,7 @@ type request struct {
 	*scratch
 	g       *Gateway
 	ex      h1.Exchange
+	made    *made // in the place of ex where a request is only explained
 	gen     *generation.Generation
 	route   target
 	dialect dialect.Dialect

@@ -35,3 +35,13 @@ func (g *Generation) FindKey(secret []byte, now time.Time) (*Key, string) {
 	}
 	return k, ""
 }
+
+// KeyNamed gives the key of a name, or nil.
+func (g *Generation) KeyNamed(name string) *Key {
+	for _, k := range g.keys {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
