@@ -126,7 +126,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 	fresh.post("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
 	client.CloseIdleConnections()
 	s.await("as many goroutines as a fresh gateway", func() bool { return descriptors(t, s.PID) <= descriptors(t, fresh.PID)+8 })
-	if a, b := s.goroutines(), fresh.goroutines(); a > b+4 {
+	if a, b := s.goroutines(), fresh.goroutines(); a > b+8 { // connections that are just being closed; a leak would be a hundred
 		t.Errorf("%d goroutines after 100 reloads, a fresh gateway has %d", a, b)
 	}
 }
