@@ -1,83 +1,82 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// accessLog writes one line for each request, in text or JSON, from a goroutine of its own: a writer that blocks loses
-// lines, which are counted, and never holds a request up.
+// accessLog writes one line for each request, in text or JSON, from a goroutine of its own. A request only puts its line
+// behind those that wait, and wakes nobody: a writer that blocks loses lines, which are counted, and holds no request up.
 type accessLog struct {
-	json    bool
-	lines   chan *[]byte
-	free    sync.Pool
-	dropped atomic.Int64
-	done    chan struct{}
+	json bool
+	end  chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	waiting []byte
+	dropped int
 }
 
-// queuedLines bounds the lines that wait for a slow writer.
-const queuedLines = 4096
-
-// flushEvery is how long a line may wait for others, so that a busy gateway writes many at once.
-const flushEvery = 50 * time.Millisecond
+// waitingBytes bounds the lines that wait for a slow writer, and flushEvery is how long they wait for others, so that a
+// busy gateway writes many at once.
+const (
+	waitingBytes = 4 << 20
+	flushEvery   = 50 * time.Millisecond
+)
 
 func newAccessLog(w io.Writer, json bool) *accessLog {
-	l := &accessLog{json: json, lines: make(chan *[]byte, queuedLines), done: make(chan struct{})}
+	l := &accessLog{json: json, end: make(chan struct{}), done: make(chan struct{})}
 	go l.write(w)
 	return l
 }
 
-// close writes what is queued and ends.
+// close writes what waits and ends.
 func (l *accessLog) close() {
-	close(l.lines)
+	close(l.end)
 	<-l.done
 }
 
 func (l *accessLog) write(w io.Writer) {
 	defer close(l.done)
-	out := bufio.NewWriterSize(w, 32<<10)
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
+	var lines []byte
 	for open := true; open; {
 		select {
-		case line, ok := <-l.lines:
-			if open = ok; ok {
-				out.Write(*line)
-				l.free.Put(line)
-			}
 		case <-tick.C:
-			out.Flush()
+		case <-l.end:
+			open = false
+		}
+		l.mu.Lock()
+		lines, l.waiting = l.waiting, lines[:0]
+		dropped := l.dropped
+		l.dropped = 0
+		l.mu.Unlock()
+		if dropped > 0 {
+			lines = append(lines, "access log: "+strconv.Itoa(dropped)+" lines were lost to a slow writer\n"...)
+		}
+		if len(lines) > 0 {
+			w.Write(lines) // where the log cannot be written there is nobody to tell
 		}
 	}
-	if n := l.dropped.Load(); n > 0 {
-		out.WriteString("access log: " + strconv.FormatInt(n, 10) + " lines were lost to a slow writer\n")
-	}
-	out.Flush()
 }
 
-// Request queues the line of a finished request.
+// Request puts the line of a finished request behind those that wait.
 func (l *accessLog) Request(e *gateway.Entry) {
-	line, ok := l.free.Get().(*[]byte)
-	if !ok {
-		line = new([]byte)
-	}
-	if l.json {
-		*line = appendJSONLine((*line)[:0], e)
-	} else {
-		*line = appendTextLine((*line)[:0], e)
-	}
-	select {
-	case l.lines <- line:
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case len(l.waiting) >= waitingBytes:
+		l.dropped++
+	case l.json:
+		l.waiting = appendJSONLine(l.waiting, e)
 	default:
-		l.dropped.Add(1)
-		l.free.Put(line)
+		l.waiting = appendTextLine(l.waiting, e)
 	}
 }
 
