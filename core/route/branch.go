@@ -98,8 +98,8 @@ func (d *Decision) merge(b *branch, index int, alone bool) {
 	}
 }
 
-// What expanding takes, measured (BenchmarkExpand): a call of a policy and each target in it. Goroutines pay above the
-// least, which is several times what starting and awaiting them takes.
+// What expanding is taken to cost: a call of a policy, and each target in it, which is the design's figure for a quiet
+// machine. Goroutines are started above the least alone: below it they cost more than the branches do.
 const (
 	callCost     = 2 * time.Microsecond
 	targetCost   = 500 * time.Nanosecond
