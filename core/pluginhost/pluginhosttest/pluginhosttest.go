@@ -57,10 +57,18 @@ type kit struct {
 // instance is the id of the provider that the kit configures.
 const instance = "kit"
 
-// limits of waiting. The gateway's own, of its host, are within them.
+// hostFor makes the host of a run. It has more patience than the gateway's, so that a busy machine is not taken for a
+// slow plugin: one that hangs is found all the same.
+func hostFor(o Options, log *journal) *pluginhost.Host {
+	return pluginhost.New(pluginhost.Options{Log: slog.New(log), Bundled: o.Bundled,
+		Call: callLimit, Ping: callLimit, Start: commandLimit, Restart: commandLimit})
+}
+
+// The limits of waiting.
 const (
-	commandLimit = 10 * time.Second
-	endLimit     = 2 * time.Second
+	callLimit    = 5 * time.Second
+	commandLimit = 20 * time.Second
+	endLimit     = 5 * time.Second
 	poll         = 5 * time.Millisecond
 )
 
@@ -71,7 +79,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		o.Config = []byte("{}")
 	}
 	k := &kit{Options: o}
-	k.host = pluginhost.New(pluginhost.Options{Log: slog.New(&k.log), Bundled: o.Bundled})
+	k.host = hostFor(o, &k.log)
 	defer k.host.Close()
 	fixtures, err := readFixtures(o.Fixtures)
 	if err != nil {
@@ -164,7 +172,7 @@ func harmless(err error) error {
 // to see what becomes of the plugin.
 func Hold(ctx context.Context, o Options, started func(pid int)) error {
 	k := &kit{Options: o}
-	k.host = pluginhost.New(pluginhost.Options{Log: slog.New(&k.log), Bundled: o.Bundled})
+	k.host = hostFor(o, &k.log)
 	defer k.host.Close()
 	if err := k.handshake(ctx); err != nil {
 		return err

@@ -84,8 +84,11 @@ func decode(client dialect.Dialect, text []byte, native string) (*sdk.Request, e
 	return q, nil
 }
 
-// shape has one request encoded: the outcome is a plan that says all of it, or a clear word of what cannot be said.
+// shape has one request encoded: the outcome is a plan that says all of it, or a clear word of what cannot be said. What
+// must be said has to have a plan in one of the dialects; others may be for something else, such as embeddings.
 func (k *kit) shape(client dialect.Dialect, text []byte, must bool) error {
+	var refused error
+	said := false
 	for _, native := range k.natives(client.Name()) {
 		q, err := decode(client, text, native)
 		if err != nil {
@@ -97,16 +100,19 @@ func (k *kit) shape(client dialect.Dialect, text []byte, must bool) error {
 		switch {
 		case errors.As(err, &lacks) && lacks.What == "":
 			err = errors.New("cannot express, and does not say what")
-		case errors.As(err, &lacks) && must:
-			err = fmt.Errorf("%v: want a plan, a plain text can be said everywhere", err)
 		case errors.As(err, &lacks):
+			refused = err
 			continue
 		case err == nil:
+			said = true
 			err = k.whole(&plan, text, native)
 		}
 		if err != nil {
 			return fmt.Errorf("for %s: %w", native, err)
 		}
+	}
+	if must && !said && refused != nil {
+		return fmt.Errorf("%w: want a plan, a plain text can be said everywhere", refused)
 	}
 	return nil
 }
@@ -192,19 +198,24 @@ const callers = 64
 // atOnce has many requests encoded at once; none may get another's text.
 func (k *kit) atOnce() error {
 	var wg sync.WaitGroup
-	errs := make([]error, callers)
+	errs := make(chan error, callers)
 	for i := range callers {
 		wg.Go(func() {
 			own := fmt.Sprintf("mark%d.", i+1000)
 			body, err := k.encode(own)
 			switch {
 			case err != nil:
-				errs[i] = err
+				errs <- err
 			case !bytes.Contains(body, []byte(own)) || bytes.Count(body, []byte("mark")) != 1:
-				errs[i] = fmt.Errorf("a request that says %s has become %.200q", own, body)
+				errs <- fmt.Errorf("a request that says %s has become %.200q", own, body)
 			}
 		})
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	select {
+	case err := <-errs: // one of them says enough
+		return err
+	default:
+		return nil
+	}
 }
