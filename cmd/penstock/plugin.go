@@ -15,7 +15,7 @@ import (
 
 func newPlugin() *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Provider plugins", Args: cobra.NoArgs}
-	cmd.AddCommand(newPluginServe(), newPluginList(), newPluginDescribe(), newPluginNew(), newPluginPin())
+	cmd.AddCommand(newPluginServe(), newPluginList(), newPluginDescribe(), newPluginNew(), newPluginTest(), newPluginPin())
 	return cmd
 }
 

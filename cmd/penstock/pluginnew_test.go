@@ -131,6 +131,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	t.Run("conforms", func(t *testing.T) { conforms(t, executable) })
 	t.Run("dropped in", func(t *testing.T) { droppedIn(t, s, executable, up) })
 	t.Run("replaced", func(t *testing.T) { replaced(t, s, executable, up, hold, held) })
 	t.Run("removed while named", func(t *testing.T) { removed(t, s, executable) })
