@@ -210,11 +210,14 @@ func newPolicyFmt() *cobra.Command {
 	return cmd
 }
 
+// maxPiped bounds what commands read from their standard input.
+const maxPiped = 32 << 20
+
 // formatPolicy formats one file and says whether it was, or would be, another.
 func formatPolicy(cmd *cobra.Command, path string, check bool) (changed bool, err error) {
 	var src []byte
 	if path == "-" {
-		src, err = io.ReadAll(cmd.InOrStdin())
+		src, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxPiped))
 	} else {
 		src, err = os.ReadFile(path)
 	}

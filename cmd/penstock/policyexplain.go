@@ -94,7 +94,7 @@ func (f *explainFlags) read(stdin io.Reader) error {
 	switch f.request {
 	case "":
 	case "-":
-		q.Request, err = io.ReadAll(stdin)
+		q.Request, err = io.ReadAll(io.LimitReader(stdin, maxPiped))
 	default:
 		q.Request, err = os.ReadFile(f.request)
 	}

@@ -98,7 +98,7 @@ func (k *kit) stdout(ctx context.Context) error {
 		return err
 	}
 	_ = cmd.Cancel()
-	rest, err := io.ReadAll(lines)
+	rest, err := io.ReadAll(io.LimitReader(lines, 64<<10))
 	if len(rest) > 0 {
 		return fmt.Errorf("wrote to standard output after the greeting: %.80q", rest)
 	}
@@ -115,20 +115,20 @@ func (k *kit) converse(ctx context.Context, socket string) error {
 	control := wirepb.NewProviderClient(conn)
 	reply, err := control.Manifest(ctx, &wirepb.ManifestRequest{})
 	if err != nil {
-		return fmt.Errorf("Manifest: %v", err)
+		return fmt.Errorf("method Manifest: %v", err)
 	}
 	if _, err := control.Configure(ctx, &wirepb.ConfigureRequest{Provider: instance, Config: k.Config}); err != nil {
-		return fmt.Errorf("Configure: %v", err)
+		return fmt.Errorf("method Configure: %v", err)
 	}
 	if _, err := control.Health(ctx, &wirepb.HealthRequest{}); err != nil {
-		return fmt.Errorf("Health: %v", err)
+		return fmt.Errorf("method Health: %v", err)
 	}
 	if k.described == nil {
 		return nil
 	}
 	var told, described any
 	if err := json.Unmarshal(reply.GetJson(), &told); err != nil {
-		return fmt.Errorf("Manifest: %v", err)
+		return fmt.Errorf("method Manifest: %v", err)
 	}
 	if err := json.Unmarshal(k.described, &described); err != nil {
 		return fmt.Errorf("describe: %v", err)
