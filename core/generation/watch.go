@@ -32,6 +32,7 @@ func (m *Manager) Watch(ctx context.Context) {
 	quiet.Stop()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	quiet.Reset(settle) // an edit may have come before the watch
 	for {
 		follow(w, watched, m.loader.Watch(), m.log)
 		select {
