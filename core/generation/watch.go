@@ -28,11 +28,9 @@ func (m *Manager) Watch(ctx context.Context) {
 		defer w.Close()
 	}
 	watched := map[string]bool{}
-	quiet := time.NewTimer(settle)
-	quiet.Stop()
+	quiet := time.NewTimer(settle) // an edit may have come before the watch
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	quiet.Reset(settle) // an edit may have come before the watch
 	for {
 		follow(w, watched, m.loader.Watch(), m.log)
 		select {
