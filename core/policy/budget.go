@@ -74,7 +74,7 @@ type run struct {
 	targets starlark.Value // the tuple of the seats
 	seats   []seat
 	choice  *Choice // nil outside choose
-	plan    *Plan   // nil outside plan
+	plans   []Plan  // nil outside plan
 	args    [2]starlark.Value
 }
 
@@ -113,7 +113,7 @@ func (r *run) end() {
 	clear(r.seats)
 	r.request.facts, r.args = nil, [2]starlark.Value{}
 	clear(r.request.asked)
-	r.ended, r.trace, r.choice, r.plan, r.stopCause = nil, nil, nil, nil, nil
+	r.ended, r.trace, r.choice, r.plans, r.stopCause = nil, nil, nil, nil, nil
 }
 
 // next is the value of the step counter at which the budget is looked at again.

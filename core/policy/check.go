@@ -121,9 +121,8 @@ func (r *Report) dryChoose(p *Program, req *Request, list []Candidate) (unmarked
 		}
 	}
 	if p.HasPlan() {
-		var plan Plan
 		var t Trace
-		if err := tolerate(p.Plan(context.Background(), req, list, &plan, &t)); err != nil {
+		if err := tolerate(p.Plan(context.Background(), req, list, make([]Plan, len(list)), &t)); err != nil {
 			return false, err
 		}
 		r.Cost.Plan = max(r.Cost.Plan, t.Steps)

@@ -176,17 +176,15 @@ func (p *Program) Choose(ctx context.Context, req *Request, list []Candidate, in
 	return nil
 }
 
-// Plan says how the candidates are to be tried. The error is an *Error; trace may be nil. It must not be called where
-// HasPlan is false.
-func (p *Program) Plan(ctx context.Context, req *Request, list []Candidate, into *Plan, trace *Trace) error {
+// Plan says how each candidate of a list is to be tried, into as many plans. The error is an *Error, and the plans then
+// say nothing; trace may be nil. It must not be called where HasPlan is false.
+func (p *Program) Plan(ctx context.Context, req *Request, list []Candidate, into []Plan, trace *Trace) error {
 	r := p.take(ctx, trace)
-	into.Attempts = append(into.Attempts[:0], make([]Attempt, len(list))...)
-	for i := range into.Attempts {
-		into.Attempts[i].Retries = -1
-	}
-	r.plan = into
+	clear(into)
+	r.plans = into[:len(list)]
 	v, err := r.call(p.plan, req, r.sit(list))
 	if err != nil {
+		clear(into)
 		return err
 	}
 	p.give(r)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.starlark.net/starlark"
 	"go.uber.org/goleak"
+
+	"github.com/penstock-gateway/penstock/schemas"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -126,23 +129,44 @@ def choose(req, targets):
 func TestPlan(t *testing.T) {
 	p := program(t, `
 def plan(_req, targets):
-    attempt(targets[0], connect = 0.5, first_content = 20, idle = 30, total = 600, hedge = 1.25, retries = 2, commit = "headers")
+    attempt(targets[0], connect = 0.5, first_content = 20, idle = 30, total = 600, hedge = 1.25, retries = 2, commit = "bytes:4096",
+            on_disconnect = "cancel", on_break = "continue", continuation = "Go on.")
+    attempt(targets[-1], retries = 5, idle = 1)
     attempt(targets[-1], retries = 0, total = None)
 `)
 	if !p.HasPlan() || p.HasChoose() {
 		t.Error("want a plan and no choose")
 	}
-	var plan Plan
-	if err := p.Plan(t.Context(), &Request{}, some("a", "b", "c"), &plan, nil); err != nil {
+	plans := []Plan{{Tries: 7}, {Tries: 7}, {Tries: 7}}
+	if err := p.Plan(t.Context(), &Request{}, some("a", "b", "c"), plans, nil); err != nil {
 		t.Fatal(err)
 	}
-	want := []Attempt{
+	want := []Plan{
 		{Connect: 500 * time.Millisecond, FirstContent: 20 * time.Second, Idle: 30 * time.Second, Total: 10 * time.Minute,
-			Hedge: 1250 * time.Millisecond, Retries: 2, Commit: "headers"},
-		{Retries: -1}, {Retries: 0},
+			Hedge: 1250 * time.Millisecond, Tries: 3, Commit: "bytes:4096", OnDisconnect: "cancel", OnBreak: "continue", Continuation: "Go on."},
+		{}, {Tries: 1},
 	}
-	if d := cmp.Diff(want, plan.Attempts); d != "" {
+	if d := cmp.Diff(want, plans); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestCommitRule holds the verb to the pattern of the configuration.
+func TestCommitRule(t *testing.T) {
+	var s struct {
+		Properties struct {
+			Stream struct {
+				Properties struct {
+					Commit struct{ Pattern string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(schemas.Config, &s); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := commitRule.String(), s.Properties.Stream.Properties.Commit.Pattern; got != want {
+		t.Errorf("got %s, the schema has %s", got, want)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"go.starlark.net/starlark"
 )
@@ -57,17 +56,6 @@ func (c *Choice) finish() {
 	slices.SortFunc(c.Order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(c.Score[i], c.Score[j]), cmp.Compare(i, j))
 	})
-}
-
-// Plan is how each candidate is to be tried. It may be used again, for its memory.
-type Plan struct{ Attempts []Attempt }
-
-// Attempt is what plan said of one candidate; what it did not say has its zero value, and the configuration's holds.
-type Attempt struct {
-	Connect, FirstContent, Idle, Total time.Duration
-	Hedge                              time.Duration // after which the next candidate is started beside this one
-	Retries                            int           // of the same candidate, after the first try; -1: not said
-	Commit                             string        // content or headers; "": not said
 }
 
 // seatOf gives the candidate that a verb is about.
@@ -143,50 +131,6 @@ func skip(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs 
 	}
 	r.choice.Score[s.index] = 0
 	r.choice.marks[s.index] = mark{reason: why}
-	return starlark.None, nil
-}
-
-// maxWait is the longest time that a policy may give an attempt.
-const maxWait = time.Hour
-
-func attempt(th *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-	r, s, err := seatOf(th, b, args)
-	if err != nil {
-		return nil, err
-	}
-	if r.plan == nil {
-		return nil, refuse(Raised, "attempt: want it in plan alone")
-	}
-	var t starlark.Value
-	var connect, first, idle, total, hedge starlark.Value
-	out := Attempt{Retries: -1}
-	err = starlark.UnpackArgs(b.Name(), args, kwargs, "target", &t, "connect?", &connect, "first_content?", &first,
-		"idle?", &idle, "total?", &total, "hedge?", &hedge, "retries?", &out.Retries, "commit?", &out.Commit)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range []struct {
-		name string
-		from starlark.Value
-		to   *time.Duration
-	}{{"connect", connect, &out.Connect}, {"first_content", first, &out.FirstContent}, {"idle", idle, &out.Idle},
-		{"total", total, &out.Total}, {"hedge", hedge, &out.Hedge}} {
-		if d.from == nil || d.from == starlark.None {
-			continue
-		}
-		f, ok := starlark.AsFloat(d.from)
-		if !ok || !(f > 0 && f <= maxWait.Seconds()) {
-			return nil, refuse(Raised, "attempt: %s: got %s, want seconds over 0, up to %d", d.name, brief(d.from), int(maxWait.Seconds()))
-		}
-		*d.to = time.Duration(f * float64(time.Second))
-	}
-	if out.Retries < -1 || out.Retries > 10 {
-		return nil, refuse(Raised, "attempt: retries: got %d, want 0 to 10", out.Retries)
-	}
-	if out.Commit != "" && out.Commit != "content" && out.Commit != "headers" {
-		return nil, refuse(Raised, "attempt: commit: got %q, want content or headers", out.Commit)
-	}
-	r.plan.Attempts[s.index] = out
 	return starlark.None, nil
 }
 

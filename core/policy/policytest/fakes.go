@@ -212,32 +212,34 @@ func (t *bench) plan(ctx context.Context, b *starlark.Builtin, args starlark.Tup
 	if !t.policy.HasPlan() {
 		return nil, fmt.Errorf("plan: the policy has none")
 	}
-	var p policy.Plan
-	if err := t.policy.Plan(ctx, req, candidates(targets), &p, t.trace); err != nil {
+	plans := make([]policy.Plan, len(targets))
+	if err := t.policy.Plan(ctx, req, candidates(targets), plans, t.trace); err != nil {
 		return nil, err
 	}
 	out := new(starlark.Dict)
-	for i, a := range p.Attempts {
-		put(out, targets[i].Deployment, said(a))
+	for i := range plans {
+		put(out, targets[i].Deployment, said(&plans[i]))
 	}
 	return out, nil
 }
 
-func said(a policy.Attempt) *starlark.Dict {
+func said(p *policy.Plan) *starlark.Dict {
 	d := new(starlark.Dict)
 	for _, wait := range []struct {
 		name string
 		is   time.Duration
-	}{{"connect", a.Connect}, {"first_content", a.FirstContent}, {"idle", a.Idle}, {"total", a.Total}, {"hedge", a.Hedge}} {
+	}{{"connect", p.Connect}, {"first_content", p.FirstContent}, {"idle", p.Idle}, {"total", p.Total}, {"hedge", p.Hedge}} {
 		if wait.is > 0 {
 			put(d, wait.name, starlark.Float(wait.is.Seconds()))
 		}
 	}
-	if a.Retries >= 0 {
-		put(d, "retries", starlark.MakeInt(a.Retries))
+	if p.Tries > 0 {
+		put(d, "retries", starlark.MakeInt(p.Tries-1))
 	}
-	if a.Commit != "" {
-		put(d, "commit", starlark.String(a.Commit))
+	for _, word := range []struct{ name, is string }{{"commit", p.Commit}, {"on_disconnect", p.OnDisconnect}, {"on_break", p.OnBreak}, {"continuation", p.Continuation}} {
+		if word.is != "" {
+			put(d, word.name, starlark.String(word.is))
+		}
 	}
 	return d
 }
