@@ -27,7 +27,7 @@ sdk/*
 sdk
 core/dialect
 core/config core/h1 core/dialect/* core/store
-core/pluginhost core/policy core/catalog core/fault core/ledger core/telemetry
+core/pluginhost core/policy core/catalog core/credential core/fault core/ledger core/telemetry
 core/admit core/cache core/guard
 core/route
 core/relay

@@ -1,0 +1,105 @@
+// Package credential makes the header lines that authorize a request to a provider: a line that is the same for all of
+// them, a token that is kept and renewed before its end, or a signature of each request.
+//
+// How a token is fetched and a request signed is the provider's plugin's. Which of a provider's credentials a request
+// goes out with, and what becomes of one that was refused, is core/relay's.
+package credential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Authorizer is a plugin that makes the headers itself.
+type Authorizer interface {
+	Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authorization, error)
+}
+
+// Secret is one configured credential of a provider.
+type Secret struct {
+	Provider string            // the instance in the plugin's process
+	Name     string            // for the log
+	Values   map[string]string // never to be printed
+}
+
+// patience bounds how long the plugin may take for headers, the network included.
+const patience = 10 * time.Second
+
+// Line is the header line of a credential that needs no plugin; ok is false where the secret lacks a member that the
+// format names.
+func Line(a sdk.Auth, s Secret) (line []byte, ok bool, err error) {
+	if a.Header == "" {
+		return nil, false, nil
+	}
+	value, rest := "", a.Format
+	for {
+		text, after, found := strings.Cut(rest, "{")
+		value += text
+		if !found {
+			break
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		member, there := s.Values[name]
+		if !closed || !there || member == "" {
+			return nil, false, nil
+		}
+		value, rest = value+member, tail
+	}
+	line, err = appendHeader(nil, sdk.Header{Name: a.Header, Value: value})
+	return line, err == nil, err
+}
+
+// framing are the fields that say how a message is sent, which no credential may.
+var framing = [...]string{"connection", "content-length", "content-type", "expect", "host", "keep-alive", "te", "trailer",
+	"transfer-encoding", "upgrade"}
+
+// lines writes what a plugin has answered.
+func lines(headers []sdk.Header) (dst []byte, err error) {
+	for _, h := range headers {
+		if dst, err = appendHeader(dst, h); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// appendHeader appends one line. What is wrong with a value is said without showing it.
+func appendHeader(dst []byte, h sdk.Header) ([]byte, error) {
+	switch {
+	case h.Name == "" || strings.ContainsFunc(h.Name, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == ':' }):
+		return dst, fmt.Errorf("header %q: want a field name", h.Name)
+	case slices.Contains(framing[:], strings.ToLower(h.Name)):
+		return dst, fmt.Errorf("header %q: is the gateway's", h.Name)
+	case strings.ContainsFunc(h.Value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+		return dst, fmt.Errorf("header %q: its value holds a control character", h.Name)
+	}
+	dst = append(append(dst, h.Name...), ": "...)
+	return append(append(dst, h.Value...), "\r\n"...), nil
+}
+
+// held are header lines that are good for some time.
+type held struct {
+	fields []byte
+	until  time.Time
+}
+
+func (h *held) good(now time.Time) bool { return h != nil && now.Before(h.until) }
+
+// ask asks the plugin. The lifetime counts from before the question, so that it is never overstated.
+func ask(ctx context.Context, from Authorizer, r sdk.AuthRequest) (*held, time.Duration, error) {
+	asked := time.Now()
+	a, err := from.Authorize(ctx, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	fields, err := lines(a.Headers)
+	if err != nil {
+		return nil, 0, fmt.Errorf("provider %s: %w", r.Provider, err)
+	}
+	return &held{fields, asked.Add(a.Lifetime)}, a.Lifetime, nil
+}
