@@ -1,0 +1,151 @@
+package health
+
+import (
+	"math"
+	"time"
+)
+
+// Stats is what was measured of a backend. A duration or rate of 0 was not measured yet.
+type Stats struct {
+	P50, P99        time.Duration // of whole answers
+	FirstContent    time.Duration // median
+	TokensPerSecond float64
+	ErrorRate       float64 // of recent attempts, 0 to 1; forgotten with errorHalf
+	InFlight        int64
+}
+
+// How fast what was measured is forgotten.
+const (
+	errorHalf  = time.Minute
+	peakHalf   = 7 * time.Second // a peak of latency; Finagle's 10 s to 1/e
+	staleHalf  = 5 * time.Minute // of the latency of a backend that is not asked: slow ones are tried again now and then
+	errorShare = 0.1             // that one attempt has in the error rate
+	speedShare = 0.2             // that one answer has in averages
+	leastSpeed = 8               // tokens that an answer has to have to say anything of the speed
+)
+
+// timings is what is measured of answers.
+type timings struct {
+	whole, first histogram
+	speed        float64 // tokens a second
+	errors       float64
+	errorsAt     time.Time
+
+	mean, peak float64 // seconds to the first content
+	at         time.Time
+}
+
+// take measures an outcome.
+func (t *timings) take(o *Outcome, v verdict) {
+	switch v {
+	case nothing, limited:
+		return
+	case bad:
+		t.fail(o.Ended, 1)
+		if o.FirstContent.IsZero() && o.Ended.Sub(o.Started) > time.Duration(t.mean*float64(time.Second)) {
+			t.wait(o.Ended, o.Ended.Sub(o.Started)) // a failure is no quick answer, but a late one is slow
+		}
+		return
+	}
+	t.fail(o.Ended, 0)
+	if o.Started.IsZero() {
+		return
+	}
+	all, first := o.Ended.Sub(o.Started), o.Ended.Sub(o.Started)
+	if !o.FirstContent.IsZero() {
+		first = o.FirstContent.Sub(o.Started)
+	}
+	t.whole.add(o.Ended, all)
+	t.first.add(o.Ended, first)
+	t.wait(o.Ended, first)
+	if o.OutputTokens >= leastSpeed {
+		t.pace(o.OutputTokens, all, first)
+	}
+}
+
+// pace measures the speed: over the time that the tokens came in, or over all where they came at once.
+func (t *timings) pace(tokens int64, all, first time.Duration) {
+	took := all - first
+	if took < time.Millisecond {
+		took = max(all, time.Microsecond)
+	}
+	speed := float64(tokens) / took.Seconds()
+	if t.speed > 0 {
+		speed = t.speed + speedShare*(speed-t.speed)
+	}
+	t.speed = speed
+}
+
+func (t *timings) fail(now time.Time, share float64) {
+	e := t.errorRate(now)
+	t.errors, t.errorsAt = e+errorShare*(share-e), now
+}
+
+func (t *timings) errorRate(now time.Time) float64 {
+	return t.errors * decay(now.Sub(t.errorsAt), errorHalf)
+}
+
+// wait measures latency by peak EWMA: a rise counts at once and in full, a fall slowly
+// (https://twitter.github.io/finagle/guide/Clients.html, "P2C + Peak EWMA").
+func (t *timings) wait(now time.Time, d time.Duration) {
+	s := d.Seconds()
+	if t.mean == 0 {
+		t.mean, t.peak, t.at = s, s, now
+		return
+	}
+	peak := t.mean + (t.peak-t.mean)*decay(now.Sub(t.at), peakHalf)
+	t.mean += speedShare * (s - t.mean)
+	t.peak, t.at = max(peak, s, t.mean), now
+}
+
+// cost is the latency that a request is to expect, in seconds; 0 where none was measured.
+func (t *timings) cost(now time.Time) float64 {
+	idle := now.Sub(t.at)
+	return (t.mean + (t.peak-t.mean)*decay(idle, peakHalf)) * decay(idle, staleHalf)
+}
+
+func decay(d, half time.Duration) float64 {
+	if d <= 0 {
+		return 1
+	}
+	return math.Exp2(-float64(d) / float64(half))
+}
+
+// Stats gives what was measured.
+func (b *Backend) Stats(now time.Time) Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := &b.timings
+	return Stats{P50: t.whole.quantile(0.5), P99: t.whole.quantile(0.99), FirstContent: t.first.quantile(0.5),
+		TokensPerSecond: t.speed, ErrorRate: t.errorRate(now), InFlight: b.inFlight.Load()}
+}
+
+// What is tried of a backend of which no latency is known.
+const (
+	maxTrials   = 3
+	trialWindow = time.Minute
+)
+
+// Cost is what a request to the backend is expected to cost in time: the latency to the first content by peak EWMA, times
+// the requests in flight and this one, over the share that succeeds. Where nothing has been measured it is 0, so that
+// the backend is tried, but for maxTrials requests within trialWindow at most: then it is infinite.
+func (b *Backend) Cost(now time.Time) float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.timings.cost(now)
+	if c > 0 {
+		const leastShare = 0.05
+		return c * float64(b.inFlight.Load()+1) / max(1-b.timings.errorRate(now), leastShare)
+	}
+	if b.trials.sum(now, trialWindow) >= maxTrials {
+		return math.Inf(1)
+	}
+	return 0
+}
+
+// Try takes one of the trials of a backend whose Cost is 0.
+func (b *Backend) Try(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trials.add(now, trialWindow)
+}
