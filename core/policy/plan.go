@@ -3,9 +3,12 @@ package policy
 import (
 	"math"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
 )
 
 // Plan is what a policy says of how one candidate is to be tried. What it does not say has its zero value, and is as
@@ -114,4 +117,26 @@ func word(name string, v starlark.Value, to *string, is func(string) bool, want 
 	}
 	*to = string(s)
 	return nil
+}
+
+// String writes a plan as the arguments of attempt that make it; "" where it says nothing.
+func (p *Plan) String() string {
+	var parts []string
+	for _, wait := range []struct {
+		name string
+		is   time.Duration
+	}{{"connect", p.Connect}, {"first_content", p.FirstContent}, {"idle", p.Idle}, {"total", p.Total}, {"hedge", p.Hedge}} {
+		if wait.is > 0 {
+			parts = append(parts, wait.name+" = "+strconv.FormatFloat(wait.is.Seconds(), 'f', -1, 64))
+		}
+	}
+	if p.Tries > 0 {
+		parts = append(parts, "retries = "+strconv.Itoa(p.Tries-1))
+	}
+	for _, word := range []struct{ name, is string }{{"commit", p.Commit}, {"on_disconnect", p.OnDisconnect}, {"on_break", p.OnBreak}, {"continuation", p.Continuation}} {
+		if word.is != "" {
+			parts = append(parts, word.name+" = "+syntax.Quote(word.is, false))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

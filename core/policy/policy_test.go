@@ -149,6 +149,13 @@ def plan(_req, targets):
 	if d := cmp.Diff(want, plans); d != "" {
 		t.Error(d)
 	}
+	const said = `connect = 0.5, first_content = 20, idle = 30, total = 600, hedge = 1.25, retries = 2, commit = "bytes:4096", ` +
+		`on_disconnect = "cancel", on_break = "continue", continuation = "Go on."`
+	for i, want := range []string{said, "", "retries = 0"} {
+		if got := plans[i].String(); got != want {
+			t.Errorf("plan %d: got %s, want %s", i, got, want)
+		}
+	}
 }
 
 // TestCommitRule holds the verb to the pattern of the configuration.

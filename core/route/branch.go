@@ -83,6 +83,9 @@ func (d *Decision) merge(b *branch, index int, alone bool) {
 	}
 	if alone {
 		d.Candidates = append(d.Candidates, b.fit...)
+		for range b.fit {
+			d.by = append(d.by, b.by)
+		}
 		return
 	}
 	if d.seen == nil {
@@ -94,7 +97,7 @@ func (d *Decision) merge(b *branch, index int, alone bool) {
 			continue
 		}
 		d.seen[c] = index
-		d.Candidates = append(d.Candidates, c)
+		d.Candidates, d.by = append(d.Candidates, c), append(d.by, b.by)
 	}
 }
 
@@ -188,10 +191,15 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 	x.prefs.arrange(b.fit, b.variant)
 }
 
+// seat is a deployment as policies see it for this request.
+func (x *expansion) seat(d *catalog.Deployment) policy.Candidate {
+	return policy.Candidate{Target: x.table.boxes[d]}
+}
+
 // choose has the policy order the deployments of a branch.
 func (x *expansion) choose(ctx context.Context, b *branch) {
 	for _, d := range b.fit {
-		b.seats = append(b.seats, policy.Candidate{Target: x.table.boxes[d]})
+		b.seats = append(b.seats, x.seat(d))
 	}
 	if b.err = b.by.Policy.Choose(ctx, x.req, b.seats, &b.choice, &b.trace); b.err != nil {
 		return

@@ -24,6 +24,8 @@ type expansion struct {
 	models *policy.Models
 	failed map[*Router]error // policies that are not asked again for this request
 	open   []*Router         // those whose branches are being listed, outermost first
+
+	planning planning
 }
 
 // root expands one of the names that the request asks for.
@@ -52,6 +54,9 @@ func (x *expansion) root(ctx context.Context, name string) error {
 		}
 		bad, err := x.batches(ctx, max(f.router.MinCandidates, 1))
 		if err == nil {
+			bad, err = x.plan(ctx, candidates)
+		}
+		if err == nil {
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -64,7 +69,8 @@ func (x *expansion) root(ctx context.Context, name string) error {
 		for _, c := range d.Candidates[candidates:] {
 			delete(d.seen, c)
 		}
-		d.Branches, d.Skips, d.Candidates = d.Branches[:branches], d.Skips[:skips], d.Candidates[:candidates]
+		d.Branches, d.Skips, d.Candidates, d.by = d.Branches[:branches], d.Skips[:skips], d.Candidates[:candidates], d.by[:candidates]
+		d.Plans = d.Plans[:min(len(d.Plans), candidates)]
 	}
 }
 

@@ -39,6 +39,7 @@ type Candidate struct {
 	Model      string `json:"model"`
 	Provider   string `json:"provider"`
 	Deployment string `json:"deployment"`
+	Plan       string `json:"plan,omitempty"` // what a policy said of how it is tried
 }
 
 // SkipRecord is a Skip in the form of an explanation.
@@ -53,8 +54,12 @@ type SkipRecord struct {
 func (d *Decision) Explain(generation int64, took time.Duration) *Explanation {
 	e := &Explanation{Router: d.Router, Generation: generation, Branches: append([]string{}, d.Branches...), Candidates: []Candidate{}, Skips: []SkipRecord{},
 		Prints: d.Prints, Steps: d.Steps, Micros: took.Microseconds()}
-	for _, c := range d.Candidates {
-		e.Candidates = append(e.Candidates, Candidate{Model: c.Name, Provider: c.Provider.ID, Deployment: c.ID})
+	for i, c := range d.Candidates {
+		shown := Candidate{Model: c.Name, Provider: c.Provider.ID, Deployment: c.ID}
+		if len(d.Plans) > 0 {
+			shown.Plan = d.Plans[i].String()
+		}
+		e.Candidates = append(e.Candidates, shown)
 	}
 	for _, s := range d.Skips {
 		e.Skips = append(e.Skips, SkipRecord(s))

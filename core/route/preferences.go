@@ -106,7 +106,7 @@ func (p *Preferences) rank(d *catalog.Deployment) int {
 // finish does what is about all candidates together.
 func (p *Preferences) finish(d *Decision) {
 	if p.Across {
-		p.arrange(d.Candidates, variant{})
+		p.sortPlanned(d)
 	}
 	if !p.NoFallbacks || p.Order != nil || len(d.Candidates) < 2 {
 		return
@@ -114,5 +114,5 @@ func (p *Preferences) finish(d *Decision) {
 	for _, c := range d.Candidates[1:] {
 		d.Skips = append(d.Skips, Skip{Branch: d.seen[c], Deployment: c.ID, Stage: "provider", Reason: "fallbacks are not allowed"})
 	}
-	d.Candidates = d.Candidates[:1]
+	d.Candidates, d.Plans = d.Candidates[:1], d.Plans[:min(len(d.Plans), 1)]
 }

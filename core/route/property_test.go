@@ -32,6 +32,13 @@ def choose(req, targets):
             skip(t, "skipped for " + t.deployment)
         elif "mute" not in t.tags:
             use(t, rendezvous(str(req.seed), t.deployment) if "hash" in t.tags else t.weight)
+
+def plan(req, targets):
+    for i, t in enumerate(targets):
+        if t.weight == 1:
+            attempt(t, retries = min(i, 9))
+        elif t.weight == 2 and rendezvous(str(req.seed), t.deployment) < 0.01:
+            fail("no plan")
 `
 
 // drawnRouters are compiled once; what they branch to is drawn.
@@ -126,6 +133,9 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 		}
 		if d := cmp.Diff(one.text(), many.text()); d != "" {
 			t.Fatalf("-one by one +together\n%s", d)
+		}
+		if len(one.Plans) > 0 && len(one.Plans) != len(one.Candidates) {
+			t.Fatalf("%d plans for %d candidates", len(one.Plans), len(one.Candidates))
 		}
 		if d := cmp.Diff(one.Branches, many.Branches); d != "" || one.Steps != many.Steps || fmt.Sprint(one.Failures) != fmt.Sprint(many.Failures) {
 			t.Fatalf("steps %d and %d, failures %v and %v, branches\n%s", one.Steps, many.Steps, one.Failures, many.Failures, d)

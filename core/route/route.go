@@ -50,6 +50,7 @@ type Decision struct {
 	Router     string                // whose policy was asked first; "" where none was
 	Branches   []string              // the names that were branched to, nested routers replaced by their branches
 	Candidates []*catalog.Deployment // best first
+	Plans      []policy.Plan         // of the candidates, in their order; empty where no policy plans
 	Skips      []Skip                // in the order of the branches
 	Failures   []Failure             // of policies whose on_error named other models
 	Steps      uint64                // of all policies together
@@ -57,13 +58,14 @@ type Decision struct {
 
 	branches  []branch
 	beyond    []string
+	by        []*Router // whose policy the candidates are from; nil: none
 	seen      map[*catalog.Deployment]int
 	expansion expansion
 }
 
 func (d *Decision) reset() {
 	clear(d.Candidates)
-	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen, expansion: d.expansion}
+	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Plans: d.Plans[:0], by: d.by[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen, expansion: d.expansion}
 	clear(d.seen)
 }
 
@@ -97,7 +99,7 @@ const MaxAlso = 16
 func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	into.reset()
 	x := &into.expansion
-	*x = expansion{table: t, q: q, into: into, open: x.open[:0]}
+	*x = expansion{table: t, q: q, into: into, open: x.open[:0], planning: x.planning}
 	if q.Preferences != nil {
 		x.prefs = *q.Preferences
 	}
@@ -125,6 +127,9 @@ func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	}
 	if !known {
 		return refused
+	}
+	if len(into.Plans) > 0 {
+		into.padPlans()
 	}
 	x.prefs.finish(into)
 	return nil

@@ -88,6 +88,9 @@ func (d *Decision) text() string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(c.ID)
+		if len(d.Plans) > 0 && d.Plans[i] != (policy.Plan{}) {
+			b.WriteString("(" + d.Plans[i].String() + ")")
+		}
 	}
 	for _, s := range d.Skips {
 		fmt.Fprintf(&b, " | %d %s %s: %s", s.Branch, s.Deployment, s.Stage, s.Reason)
