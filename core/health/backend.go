@@ -12,7 +12,8 @@ type Backend struct {
 	ID string
 
 	registry *Registry
-	holders  int // guarded by the registry
+	holders  int  // guarded by the registry
+	account  bool // a credential
 
 	// What admission reads. gate is 0 where all requests pass, else the time before which none does, in nanoseconds of the
 	// registry's clock: a backend that is well, or surely is not, costs no lock.
@@ -91,6 +92,9 @@ func (p *Pass) Done(o Outcome) {
 	p.backend = nil
 	b.inFlight.Add(-1)
 	v := judge(&o)
+	if v == bad && b.account {
+		v = nothing
+	}
 	b.settle(p, &o, v)
 	b.mu.Lock()
 	b.timings.take(&o, v)

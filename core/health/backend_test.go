@@ -18,7 +18,7 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	r := NewRegistry(slog.New(slog.DiscardHandler))
-	return &bench{t, r.Backend("p/m at http://h"), Defaults(), r.start.Add(time.Hour)}
+	return &bench{t, r.Backend(DeploymentID("p", "http://h", "m")), Defaults(), r.start.Add(time.Hour)}
 }
 
 func (b *bench) sleep(d time.Duration) { b.now = b.now.Add(d) }
@@ -279,4 +279,14 @@ func BenchmarkAdmit(b *testing.B) {
 			p.Done(Outcome{OK: true, Started: on.now, FirstContent: on.now.Add(time.Second), Ended: on.now.Add(2 * time.Second), OutputTokens: 100})
 		}
 	})
+}
+
+// TestCredentialOnlyHolds holds that failures of the service do not count against the account that asked.
+func TestCredentialOnlyHolds(t *testing.T) {
+	b := newBench(t)
+	b.Backend = b.registry.Credential(CredentialID("p", "main", ""))
+	b.fail(100)
+	b.looks(Closed, "", 0)
+	b.ask(Outcome{Kind: sdk.UpstreamAuth, Status: 401, Hold: time.Minute})
+	b.looks(Held, "upstream_auth (status 401)", time.Minute)
 }

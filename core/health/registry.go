@@ -32,18 +32,20 @@ func NewRegistry(log *slog.Logger) *Registry {
 // since is a time on the registry's clock, which no change of the wall clock moves.
 func (r *Registry) since(t time.Time) int64 { return int64(t.Sub(r.start)) }
 
-// Backend gives the backend of an id: the same as long as it is remembered. It is remembered while somebody holds it, and
-// then until maxIdle others have been let go after it.
-func (r *Registry) Backend(id string) *Backend {
+// Backend gives the backend of a deployment's id: the same as long as it is remembered. It is remembered while somebody
+// holds it, and then until maxIdle others have been let go after it.
+func (r *Registry) Backend(id string) *Backend { return r.backend(id, false) }
+
+// Credential gives the backend of a credential's id. Its breaker does not open: a failure of the service says nothing of
+// the account that it was asked with, which only a limit or a refusal holds.
+func (r *Registry) Credential(id string) *Backend { return r.backend(id, true) }
+
+func (r *Registry) backend(id string, account bool) *Backend {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.backend(id)
-}
-
-func (r *Registry) backend(id string) *Backend {
 	b := r.all[id]
 	if b == nil {
-		b = &Backend{ID: id, registry: r}
+		b = &Backend{ID: id, registry: r, account: account}
 		b.breaker.phase = Closed
 		r.all[id] = b
 		r.retire(b)
@@ -51,15 +53,15 @@ func (r *Registry) backend(id string) *Backend {
 	return b
 }
 
-// Hold gives the backend of an id and has it remembered until the function that comes with it is called.
-func (r *Registry) Hold(id string) (*Backend, func()) {
+// Hold has the backend remembered until the function that it gives is called.
+func (b *Backend) Hold() (release func()) {
+	r := b.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.backend(id)
 	if b.holders++; b.holders == 1 {
 		r.idle = slices.DeleteFunc(r.idle, func(o *Backend) bool { return o == b })
 	}
-	return b, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if b.holders--; b.holders == 0 {
@@ -77,12 +79,12 @@ func (r *Registry) retire(b *Backend) {
 	}
 }
 
-// Deployment is the id of a provider's model at an address.
-func Deployment(provider, base, model string) string { return provider + "/" + model + " at " + base }
+// DeploymentID is the id of a provider's model at an address.
+func DeploymentID(provider, base, model string) string { return provider + "/" + model + " at " + base }
 
-// Credential is the id of a provider's credential; with a model, of what that credential may use of the model, for limits
-// that providers set by model.
-func Credential(provider, name, model string) string {
+// CredentialID is the id of a provider's credential; with a model, of what that credential may use of the model, for
+// limits that providers set by model.
+func CredentialID(provider, name, model string) string {
 	if model == "" {
 		return provider + " credential " + name
 	}
