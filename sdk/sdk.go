@@ -60,7 +60,9 @@ type Configurer interface {
 
 // Configured is what a configured provider tells the gateway.
 type Configured struct {
-	BaseURL string // beats the manifest's; base_url in the configuration beats both
+	BaseURL  string    // beats the manifest's and a preset's; base_url in the configuration beats all
+	Dialects []Dialect // in place of the manifest's, where paths and rules depend on the configuration; nil leaves them
+	Auth     *Auth     // in place of the manifest's and a preset's; nil leaves it
 }
 
 // Authorizer is implemented by a provider whose credentials are no fixed header: tokens with a lifetime, signatures.
@@ -68,16 +70,18 @@ type Authorizer interface {
 	Authorize(ctx context.Context, r AuthRequest) (Authorization, error)
 }
 
-// AuthRequest asks for the headers that authorize a request.
+// AuthRequest asks for the headers that authorize a request. What follows the credential is there for signatures alone:
+// where the kind is token, the headers must serve every request.
 type AuthRequest struct {
-	Provider    string
+	Provider    string            // the configured id
 	Credential  map[string]string // as configured
-	Method, URL string            // for signatures
-	Headers     []Header
-	PayloadHash string // SHA-256 in hexadecimal, for signatures
+	Method, URL string            // as they are sent
+	Headers     []Header          // that are sent
+	PayloadHash string            // of the body, SHA-256 in hexadecimal
 }
 
-// Authorization holds headers and how long they are good for; 0: this request only.
+// Authorization holds headers and how long they are good for; 0: this request only. The gateway keeps headers that have a
+// lifetime, and of kind token asks for the next ones five minutes before its end, in the background.
 type Authorization struct {
 	Headers  []Header
 	Lifetime time.Duration
@@ -115,7 +119,7 @@ type Dialect struct {
 	// Name is a client dialect (openai-chat, anthropic, …), and then clients that speak it are passed through without a
 	// plugin call; or a name of the plugin's own, and then everything is encoded.
 	Name       string   `json:"name"`
-	Path       string   `json:"path"`                  // appended to the base URL's path; slots {model}
+	Path       string   `json:"path"`                  // appended to the base URL's path; slots {model} and {model_segment}, which has no slashes
 	StreamPath string   `json:"stream_path,omitempty"` // where a stream has another path
 	CountPath  string   `json:"count_path,omitempty"`  // where tokens are counted
 	Framing    string   `json:"framing,omitempty"`     // of streams: sse (default), ndjson, json-array, aws-event-stream
@@ -136,6 +140,9 @@ type Splice struct {
 }
 
 // Auth says how a credential becomes a header.
+//
+// Where the kind is signer or token and a credential has the members that Format names, the gateway makes the header of
+// them itself: a service that takes a plain key as well does not hand it to the plugin.
 type Auth struct {
 	Kind   string `json:"kind,omitempty"`   // header (default), none, signer, token: the last two call Authorize
 	Header string `json:"header,omitempty"` // Authorization

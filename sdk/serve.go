@@ -187,7 +187,18 @@ func (s *control) Configure(_ context.Context, q *wirepb.ConfigureRequest) (_ *w
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return &wirepb.ConfigureReply{BaseUrl: c.BaseURL}, nil
+	reply := &wirepb.ConfigureReply{BaseUrl: c.BaseURL}
+	if c.Dialects != nil {
+		if reply.Dialects, err = json.Marshal(c.Dialects); err != nil {
+			return nil, status.Errorf(codes.Internal, "dialects: %v", err)
+		}
+	}
+	if c.Auth != nil {
+		if reply.Auth, err = json.Marshal(c.Auth); err != nil {
+			return nil, status.Errorf(codes.Internal, "auth: %v", err)
+		}
+	}
+	return reply, nil
 }
 
 // Health says that the process answers.

@@ -205,7 +205,7 @@ func (in *instance) configure(ctx context.Context, id string, config []byte) (sd
 	if err != nil {
 		return sdk.Configured{}, controlError(err)
 	}
-	return sdk.Configured{BaseURL: r.GetBaseUrl()}, nil
+	return readConfigured(r, in.manifest)
 }
 
 // controlError takes a control call's error down to its text.
@@ -217,7 +217,7 @@ func controlError(err error) error {
 }
 
 // Authorize asks for the headers that authorize a request, of a plugin whose manifest says signer or token. It may wait
-// for the network; ctx bounds it.
+// for the network; ctx bounds it. The error holds the plugin's own words, which are for the log: they may name accounts.
 func (p *Process) Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authorization, error) {
 	p.begin()
 	defer p.finish()
@@ -231,7 +231,7 @@ func (p *Process) Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authori
 	}
 	a, err := in.control.Authorize(ctx, q)
 	if err != nil {
-		return sdk.Authorization{}, p.failure("could not authorize the request", controlError(err).Error())
+		return sdk.Authorization{}, fmt.Errorf("plugin %q: provider %q: %v", p.prog.Name, r.Provider, controlError(err))
 	}
 	out := sdk.Authorization{Lifetime: time.Duration(a.GetLifetimeNs())}
 	for _, h := range a.GetHeaders() {

@@ -204,7 +204,11 @@ func (in *instance) describe(ctx context.Context, p *Process) (*sdk.Manifest, er
 			return nil, controlError(err)
 		}
 	}
-	return readManifest(reply.GetJson(), p.prog.Name)
+	m, err := readManifest(reply.GetJson(), p.prog.Name)
+	if err == nil && !reply.GetAuthorizes() && (m.Auth.Kind == "signer" || m.Auth.Kind == "token") {
+		err = fmt.Errorf("manifest: auth.kind %q: the plugin does not authorize", m.Auth.Kind)
+	}
+	return m, err
 }
 
 // alive asks for a sign of life.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-gateway/penstock/schemas"
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/wire/wirepb"
 )
 
 // manifestSchema is the contract's form of a manifest. It is compiled once for all gateways of a process, and does not
@@ -68,6 +69,37 @@ func readManifest(text []byte, name string) (*sdk.Manifest, error) {
 		}
 	}
 	return m, checkForm(text)
+}
+
+// readConfigured reads what an instance has answered to its configuration. What stands in it in place of a member of the
+// manifest is held to the same rules.
+func readConfigured(r *wirepb.ConfigureReply, m *sdk.Manifest) (sdk.Configured, error) {
+	c := sdk.Configured{BaseURL: r.GetBaseUrl()}
+	changed := *m
+	if b := r.GetDialects(); len(b) > 0 {
+		if err := json.Unmarshal(b, &c.Dialects); err != nil {
+			return sdk.Configured{}, fmt.Errorf("configured: dialects: %v", err)
+		}
+		changed.Dialects = c.Dialects
+	}
+	if b := r.GetAuth(); len(b) > 0 {
+		c.Auth = new(sdk.Auth)
+		if err := json.Unmarshal(b, c.Auth); err != nil {
+			return sdk.Configured{}, fmt.Errorf("configured: auth: %v", err)
+		}
+		changed.Auth = *c.Auth
+	}
+	if c.Dialects == nil && c.Auth == nil {
+		return c, nil
+	}
+	text, err := json.Marshal(changed)
+	if err == nil {
+		_, err = readManifest(text, m.Name)
+	}
+	if err != nil {
+		return sdk.Configured{}, fmt.Errorf("configured: %w", err)
+	}
+	return c, nil
 }
 
 // checkForm holds a manifest to schemas/plugin.schema.json. What has a message of its own has been told before: this is

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/wire/wirepb"
 )
 
 func TestManifest(t *testing.T) {
@@ -54,5 +57,34 @@ func TestManifestWithUnknownMember(t *testing.T) {
 	_, err := readManifest([]byte(text), "acme")
 	if err == nil || !strings.Contains(err.Error(), "manifest: dialects.0: additionalProperties 'frmaing' not allowed") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigured(t *testing.T) {
+	m := &sdk.Manifest{Name: "acme", Version: "1", Protocol: sdk.Protocol, Dialects: []sdk.Dialect{{Name: "anthropic", Path: "/messages"}}}
+	tests := []struct {
+		name  string
+		reply *wirepb.ConfigureReply
+		want  sdk.Configured
+		bad   string
+	}{
+		{"nothing", &wirepb.ConfigureReply{}, sdk.Configured{}, ""},
+		{"address", &wirepb.ConfigureReply{BaseUrl: "https://h"}, sdk.Configured{BaseURL: "https://h"}, ""},
+		{"dialects", &wirepb.ConfigureReply{Dialects: []byte(`[{"name":"anthropic","path":"/x?api-version=1"}]`)},
+			sdk.Configured{Dialects: []sdk.Dialect{{Name: "anthropic", Path: "/x?api-version=1"}}}, ""},
+		{"auth", &wirepb.ConfigureReply{Auth: []byte(`{"kind":"token"}`)}, sdk.Configured{Auth: &sdk.Auth{Kind: "token"}}, ""},
+		{"no dialects", &wirepb.ConfigureReply{Dialects: []byte(`[]`)}, sdk.Configured{}, "dialects: want at least one"},
+		{"bad path", &wirepb.ConfigureReply{Dialects: []byte(`[{"name":"anthropic","path":"x"}]`)}, sdk.Configured{}, `path "x"`},
+		{"bad kind", &wirepb.ConfigureReply{Auth: []byte(`{"kind":"magic"}`)}, sdk.Configured{}, `auth.kind "magic"`},
+		{"no JSON", &wirepb.ConfigureReply{Auth: []byte(`{`)}, sdk.Configured{}, "configured: auth"},
+	}
+	for _, test := range tests {
+		got, err := readConfigured(test.reply, m)
+		if (err != nil) != (test.bad != "") || err != nil && !strings.Contains(err.Error(), test.bad) {
+			t.Errorf("%s: error %v, want one that says %q", test.name, err, test.bad)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
 	}
 }

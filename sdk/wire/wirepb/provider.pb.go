@@ -289,6 +289,8 @@ func (x *ConfigureRequest) GetConfig() []byte {
 type ConfigureReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BaseUrl       string                 `protobuf:"bytes,1,opt,name=base_url,json=baseUrl,proto3" json:"base_url,omitempty"` // beats the manifest's; "" leaves it
+	Dialects      []byte                 `protobuf:"bytes,2,opt,name=dialects,proto3" json:"dialects,omitempty"`              // JSON as the manifest's dialects, in their place; empty leaves them
+	Auth          []byte                 `protobuf:"bytes,3,opt,name=auth,proto3" json:"auth,omitempty"`                      // JSON as the manifest's auth, in its place; empty leaves it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +330,20 @@ func (x *ConfigureReply) GetBaseUrl() string {
 		return x.BaseUrl
 	}
 	return ""
+}
+
+func (x *ConfigureReply) GetDialects() []byte {
+	if x != nil {
+		return x.Dialects
+	}
+	return nil
+}
+
+func (x *ConfigureReply) GetAuth() []byte {
+	if x != nil {
+		return x.Auth
+	}
+	return nil
 }
 
 // HealthRequest asks whether calls can be served.
@@ -841,9 +857,11 @@ const file_provider_proto_rawDesc = "" +
 	"\freads_errors\x18\x04 \x01(\bR\vreadsErrors\"F\n" +
 	"\x10ConfigureRequest\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x16\n" +
-	"\x06config\x18\x02 \x01(\fR\x06config\"+\n" +
+	"\x06config\x18\x02 \x01(\fR\x06config\"[\n" +
 	"\x0eConfigureReply\x12\x19\n" +
-	"\bbase_url\x18\x01 \x01(\tR\abaseUrl\"\x0f\n" +
+	"\bbase_url\x18\x01 \x01(\tR\abaseUrl\x12\x1a\n" +
+	"\bdialects\x18\x02 \x01(\fR\bdialects\x12\x12\n" +
+	"\x04auth\x18\x03 \x01(\fR\x04auth\"\x0f\n" +
 	"\rHealthRequest\"\r\n" +
 	"\vHealthReply\"2\n" +
 	"\x06Header\x12\x12\n" +
