@@ -51,8 +51,7 @@ func (r *request) AppendFields(dst []byte, c relay.Committing) []byte {
 	dst = append(dst, "x-penstock-model: "...)
 	dst = append(dst, c.Upstream.Deployment.Name...)
 	dst = append(dst, "\r\nx-penstock-attempts: "...)
-	attempts := len(c.Result.Attempts) + 1
-	dst = strconv.AppendInt(dst, int64(attempts), 10)
+	dst = strconv.AppendInt(dst, int64(c.Result.Tried), 10)
 	dst = append(dst, "\r\n"...)
 	if r.timingMode() == timing.Attempts {
 		dst = append(dst, "x-penstock-provider: "...)

@@ -150,12 +150,12 @@ func (r *request) choose() *sdk.Failure {
 	if f := r.expand(); f != nil {
 		return f
 	}
-	r.upstreams = r.upstreams[:0]
+	r.candidates = r.candidates[:0]
 	for _, d := range r.decision.Candidates {
-		r.upstreams = append(r.upstreams, r.gen.Upstream(d))
+		r.candidates = append(r.candidates, r.gen.Candidate(d))
 	}
 	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
-		r.upstreams = r.upstreams[:1]
+		r.candidates = r.candidates[:1]
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (r *request) choose() *sdk.Failure {
 // relay sends the request and carries the answer back. The failure is one that the client has not been told.
 func (r *request) relay() *sdk.Failure {
 	r.task = relay.Task{
-		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.upstreams,
+		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.candidates,
 		Limits: r.limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
 	}
 	r.result = r.relaying.Run(&r.task)

@@ -15,16 +15,16 @@ import (
 
 // scratch is the memory that requests use one after the other.
 type scratch struct {
-	doc       jsonspan.Doc
-	facts     dialect.Facts
-	routing   route.Request
-	decision  route.Decision
-	upstreams []*relay.Upstream
-	fields    []byte
-	out       []byte
-	task      relay.Task
-	relaying  relay.Workspace
-	entry     Entry
+	doc        jsonspan.Doc
+	facts      dialect.Facts
+	routing    route.Request
+	decision   route.Decision
+	candidates []relay.Candidate
+	fields     []byte
+	out        []byte
+	task       relay.Task
+	relaying   relay.Workspace
+	entry      Entry
 }
 
 // scratchPool keeps scratches of a bounded size.
@@ -42,7 +42,7 @@ const maxScratch = 64 << 10
 
 func (p *scratchPool) put(s *scratch) {
 	s.doc.Reset()
-	clear(s.upstreams)
+	clear(s.candidates)
 	s.routing = route.Request{}
 	s.task, s.entry = relay.Task{}, Entry{}
 	if cap(s.out) > maxScratch {

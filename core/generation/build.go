@@ -44,11 +44,11 @@ type compilation struct {
 // provider is a configured provider with its process and its connections.
 type provider struct {
 	*catalog.Provider
-	process *pluginhost.Process
-	pool    *h1.Pool
-	auth    func(string) ([]byte, error)
-	errors  *fault.Classifier
-	moved   func(string) (*h1.Pool, string)
+	process     *pluginhost.Process
+	pool        *h1.Pool
+	credentials []*relay.Credential
+	errors      *fault.Classifier
+	moved       func(string) (*h1.Pool, string)
 }
 
 // fingerprint tells configurations apart with the plugins and policies that they stand on: a replaced
@@ -78,7 +78,7 @@ func (b *Builder) Check(ctx context.Context, cfg *config.Config) error {
 // at fault; what had been acquired for it is then let go.
 func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, error) {
 	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, providers: map[string]*provider{},
-		gen: &Generation{Config: cfg, upstreams: map[*catalog.Deployment]*relay.Upstream{}}}
+		gen: &Generation{Config: cfg, upstreams: map[*catalog.Deployment]*relay.Candidate{}}}
 	for i := range cfg.Providers {
 		c.provider(&cfg.Providers[i])
 	}
@@ -185,7 +185,7 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		}
 		cat.Credentials = append(cat.Credentials, catalog.Credential{Name: cr.Name, Values: values})
 	}
-	if made.auth, err = authorize(cat); err != nil {
+	if made.credentials, err = authorize(cat); err != nil {
 		c.fail(at+".credentials", "credentials: [{name: main, api_key: \"${…}\"}]", "%v", err)
 		return
 	}
@@ -253,43 +253,14 @@ func clientTLS(name, ca string) (*tls.Config, error) {
 	return conf, nil
 }
 
-// authorize makes the header lines of the first credential. A plugin that makes its headers itself is asked for them by
-// the caller.
-func authorize(p *catalog.Provider) (func(string) ([]byte, error), error) {
-	a := p.Auth
-	switch a.Kind {
-	case "none":
-		return nil, nil
-	case "", "header":
-	default:
-		return nil, fmt.Errorf("auth kind %q: not in force yet", a.Kind)
-	}
-	if a.Header == "" {
-		return nil, nil
-	}
-	if len(p.Credentials) == 0 {
-		return nil, fmt.Errorf("the provider wants a credential")
-	}
-	value := a.Format
-	for name, v := range p.Credentials[0].Values {
-		value = strings.ReplaceAll(value, "{"+name+"}", v)
-	}
-	if strings.ContainsAny(value, "{}\r\n") {
-		return nil, fmt.Errorf("credential %q: want the members that %q names, as one line each", p.Credentials[0].Name, a.Format)
-	}
-	line := []byte(a.Header + ": " + value + "\r\n")
-	return func(string) ([]byte, error) { return line, nil }, nil
-}
-
 // settings compiles what is not of providers or models.
 func (c *compilation) settings() {
 	cfg, g := c.cfg, c.gen
 	g.Timing = map[string]timing.Mode{"off": timing.Off, "totals": timing.Totals, "stages": timing.Stages, "attempts": timing.Attempts}[cfg.Timing]
 	g.limits = relay.Limits{
 		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
-		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle, Total: cfg.Timeout.Total,
-		KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue), Whole: max(cfg.Limits.Body, wholeAnswer),
-		DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes, Cancel: cfg.Stream.Cancel, Lenient: cfg.Lenient,
+		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue),
+		Whole: max(cfg.Limits.Body, wholeAnswer), Lenient: cfg.Lenient,
 	}
 	g.keys = make(map[[32]byte]*Key, len(cfg.Keys))
 	for i := range cfg.Keys {

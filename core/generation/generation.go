@@ -28,7 +28,7 @@ type Generation struct {
 	Routes  *route.Table
 	Timing  timing.Mode
 
-	upstreams map[*catalog.Deployment]*relay.Upstream
+	upstreams map[*catalog.Deployment]*relay.Candidate
 	keys      map[[sha256.Size]byte]*Key
 	limits    relay.Limits
 
@@ -41,8 +41,9 @@ type Generation struct {
 // release lets one part of a generation go.
 type release func()
 
-// Upstream gives the connections, the process and the credential of a deployment of this generation's catalogue.
-func (g *Generation) Upstream(d *catalog.Deployment) *relay.Upstream { return g.upstreams[d] }
+// Candidate gives the connections, the process and the credentials of a deployment of this generation's catalogue, and
+// the terms on which it is asked where nothing else is said.
+func (g *Generation) Candidate(d *catalog.Deployment) relay.Candidate { return *g.upstreams[d] }
 
 // Limits gives the limits of a request.
 func (g *Generation) Limits() relay.Limits { return g.limits }

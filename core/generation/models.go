@@ -153,7 +153,8 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		c.fail(path, "", "%v", err)
 		return nil
 	}
-	c.gen.upstreams[d] = &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Auth: p.auth, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
+	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
+	c.gen.upstreams[d] = &relay.Candidate{Upstream: u, Terms: terms(c.cfg, m)}
 	return d
 }
 

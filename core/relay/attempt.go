@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
@@ -13,32 +14,71 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// attempt asks one candidate and, when it has content, carries its answer to the end. It gives the failure, and what may
-// follow it.
-func (r *run) attempt(i int) (*sdk.Failure, next) {
-	u, p := r.Candidates[i], &r.plans[i]
-	a := &r.active
-	*a = active{run: r, up: u, plan: p}
-	a.rec.Upstream, a.rec.Started = u, time.Now()
-	r.Clock.AttemptStart()
-	f := a.try()
-	r.call.Close()
-	a.finish(f)
-	a.rec.Failure, a.rec.Ended = f, time.Now()
-	if a.rec.Usage.Known {
-		r.res.Usage = a.rec.Usage
+// active is an attempt on its way. Its memory is used again by later tasks.
+type active struct {
+	*run
+	index      int // of its candidate
+	credential int // the index of its credential; noCredential
+	up         *Upstream
+	terms      *Terms
+	plan       *plan
+	race       *race // nil: nobody runs beside it
+	serving    bool  // it is the one that may write to the client
+	rec        Attempt
+	out        h1.Outgoing
+	call       h1.Call
+	fields     []byte
+	edits      []jsonspan.Edit
+	segs       [][]byte
+	seen       jsonspan.Doc // for observers
+	held       []byte       // for the client, before the commit point
+	hideUsage  bool         // usage was asked for by us alone
+	content    bool         // the answer has content
+	committed  bool         // the answer is the client's
+	timed      bool         // its end is on the clock
+	lost       atomic.Bool  // another attempt serves
+}
+
+// begin makes an attempt of an earlier one's memory.
+func (a *active) begin(r *run, i int) {
+	c := &r.Candidates[i]
+	a.run, a.index, a.up, a.terms, a.plan = r, i, c.Upstream, &c.Terms, &r.plans[i]
+	a.credential, a.race, a.serving = r.credential(i), nil, false
+	a.hideUsage, a.content, a.committed, a.timed, a.held = false, false, false, false, a.held[:0]
+	a.lost.Store(false)
+	if cap(a.held) > maxHeld {
+		a.held = nil
 	}
-	r.res.Attempts = append(r.res.Attempts, a.rec)
-	switch {
-	case f == nil:
-		return nil, giveUp
-	case a.refusesUsage(f):
-		u.noUsage.Store(true)
-		return f, now
-	case a.reconsidered(f):
-		return f, now
+	a.rec = Attempt{Upstream: c.Upstream, Number: r.res.Tried, Started: time.Now()}
+	if a.credential >= 0 {
+		a.rec.Credential = c.Credentials[a.credential]
 	}
-	return f, follows(f, a.rec.Sent)
+}
+
+// ask sends the request and, when the answer has content, carries it to the end. Whatever happens, a panic too, the
+// call is closed and its record ends, once.
+func (a *active) ask() (f *sdk.Failure) {
+	if a.Records != nil {
+		if err := a.Records.Begin(&a.rec); err != nil {
+			a.rec.Failure, a.rec.Ended = asFailure(err), time.Now()
+			return a.rec.Failure
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			f = sdk.Fail(sdk.Internal, "the gateway has met a fault of its own")
+		}
+		a.call.Close()
+		a.rec.Failure, a.rec.Ended = f, time.Now()
+		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.gone(), a.lost.Load(), a.committed && a.content
+		if a.Records != nil {
+			a.Records.End(&a.rec)
+		}
+	}()
+	f = a.try()
+	returned = true
+	return f
 }
 
 // refusesUsage says whether an upstream has refused the one member that we, not the client, put into the request.
@@ -57,53 +97,47 @@ func (a *active) reconsidered(f *sdk.Failure) bool {
 	return a.plan.without != nil
 }
 
-// active is an attempt on its way.
-type active struct {
-	*run
-	up        *Upstream
-	plan      *plan
-	rec       Attempt
-	out       h1.Outgoing
-	hideUsage bool // usage was asked for by us alone
-	content   bool // the answer has content
-	ended     bool // on the clock
+// finish ends the attempt on the clock, once. In a race the clock is that of the attempt that serves.
+func (a *active) finish(f *sdk.Failure) {
+	if !a.writes() || a.timed {
+		return
+	}
+	a.timed = true
+	a.Clock.AttemptEnd(a.desc(f))
 }
 
-// finish ends the attempt on the clock, once.
-func (a *active) finish(f *sdk.Failure) {
-	if a.ended {
-		return
-	}
-	a.ended = true
+// desc names an attempt in the timing for those who may see backends.
+func (a *active) desc(f *sdk.Failure) string {
 	if !a.Backends {
-		a.Clock.AttemptEnd("")
-		return
+		return ""
 	}
-	desc := a.up.Deployment.Provider.ID + "#" + strconv.Itoa(len(a.res.Attempts)+1)
+	desc := a.up.Deployment.Provider.ID + "#" + strconv.Itoa(a.rec.Number)
 	switch {
 	case a.rec.Status != 0:
 		desc += " " + strconv.Itoa(a.rec.Status)
 	case f != nil:
 		desc += " " + f.Kind.String()
 	}
-	a.Clock.AttemptEnd(desc)
+	return desc
 }
 
 // try sends the request and relays the answer.
 func (a *active) try() *sdk.Failure {
-	out, f := a.outgoing()
+	pool, f := a.outgoing()
 	if f != nil {
 		return f
 	}
-	lim := h1.Limits{Connect: a.Limits.Connect, FirstByte: a.Limits.FirstContent, Idle: a.Limits.Idle, Total: a.firstContentBy()}
-	pool := a.up.Pool
-	if a.up.Moved != nil {
-		pool, out.Target = a.up.Moved(out.Target)
+	if a.Records != nil {
+		a.Records.Sent(&a.rec)
 	}
-	if err := pool.Send(&a.call, out, lim); err != nil {
+	lim := h1.Limits{Connect: a.terms.Connect, FirstByte: a.terms.FirstContent, Idle: a.terms.Idle, Total: a.firstContentBy()}
+	if err := pool.Send(&a.call, &a.out, lim); err != nil {
 		return a.transport(err)
 	}
 	a.rec.Sent = true
+	if a.lost.Load() { // since before there was a call that could be aborted
+		return lostRace()
+	}
 	if err := a.await(); err != nil {
 		return a.transport(err)
 	}
@@ -123,8 +157,8 @@ func (a *active) try() *sdk.Failure {
 // firstContentBy is the time by which the answer must have content.
 func (a *active) firstContentBy() time.Time {
 	by := a.deadline
-	if a.Limits.FirstContent > 0 {
-		first := a.rec.Started.Add(a.Limits.FirstContent)
+	if a.terms.FirstContent > 0 {
+		first := a.rec.Started.Add(a.terms.FirstContent)
 		if by.IsZero() || first.Before(by) {
 			by = first
 		}
@@ -132,8 +166,9 @@ func (a *active) firstContentBy() time.Time {
 	return by
 }
 
-// outgoing makes the upstream request: the client's own bytes with splices, or the plugin's plan.
-func (a *active) outgoing() (*h1.Outgoing, *sdk.Failure) {
+// outgoing makes the upstream request: the client's own bytes with splices, or the plugin's plan. What authorizes it comes
+// last, when all else is known.
+func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
 	d, w := a.up.Deployment, a.plan.way
 	out := &a.out
 	*out = h1.Outgoing{Method: "POST", Target: w.Target}
@@ -149,20 +184,36 @@ func (a *active) outgoing() (*h1.Outgoing, *sdk.Failure) {
 	} else {
 		a.fields = append(a.fields, "Accept: application/json\r\n"...)
 	}
-	if a.up.Auth != nil {
-		auth, err := a.up.Auth(a.RequestID)
-		if err != nil {
-			return nil, sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")
-		}
-		a.fields = append(a.fields, auth...)
-	}
 	if w.Pass {
 		a.passed(out, w)
 	} else {
 		a.translated(out, d)
 	}
+	pool := a.up.Pool
+	if a.up.Moved != nil {
+		pool, out.Target = a.up.Moved(out.Target)
+	}
+	if f := a.authorize(out); f != nil {
+		return nil, f
+	}
 	out.Fields = a.fields
-	return out, nil
+	return pool, nil
+}
+
+// authorize appends the credential's lines.
+func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
+	c := a.rec.Credential
+	if c == nil || c.Authorize == nil {
+		return nil
+	}
+	base := a.up.Deployment.Provider.Base
+	lines, err := c.Authorize(&Signing{Method: out.Method, URL: base.Scheme + "://" + base.Host + out.Target, Fields: a.fields, Segments: out.Segments})
+	if err != nil {
+		a.Log.Error("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
+		return sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")
+	}
+	a.fields = append(a.fields, lines...)
+	return nil
 }
 
 // staticFields stand in every upstream request.
@@ -201,6 +252,8 @@ func (a *active) transport(err error) *sdk.Failure {
 	a.rec.Sent = a.rec.Sent || !h1.NotSent(err)
 	var late *h1.TimeoutError
 	switch {
+	case a.lost.Load():
+		return lostRace()
 	case a.client.gone() && errors.Is(err, h1.ErrAborted):
 		return sdk.Fail(sdk.ClientGone, "the client left")
 	case errors.As(err, &late):
@@ -217,22 +270,32 @@ func (a *active) transport(err error) *sdk.Failure {
 func (a *active) lateness(e *h1.TimeoutError) string {
 	switch {
 	case e.Phase == "connect" || e.Phase == "tls":
-		return "did not accept a connection within " + a.Limits.Connect.String()
+		return "did not accept a connection within " + a.terms.Connect.String()
 	case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 		return "did not finish within the total limit of " + a.Limits.Total.String()
-	case !a.content && a.Limits.FirstContent > 0 && time.Since(a.rec.Started) >= a.Limits.FirstContent:
-		return "sent no content within " + a.Limits.FirstContent.String()
+	case !a.content && a.terms.FirstContent > 0 && time.Since(a.rec.Started) >= a.terms.FirstContent:
+		return "sent no content within " + a.terms.FirstContent.String()
 	}
-	return "sent nothing for " + a.Limits.Idle.String()
+	return "sent nothing for " + a.terms.Idle.String()
 }
 
 // watchAfter is how long an upstream may take before the client is watched for leaving, so that the fast path pays
 // nothing for it.
 const watchAfter = 50 * time.Millisecond
 
+// forever is longer than any limit of a call, which ends the wait by itself.
+const forever = 24 * time.Hour
+
+// writes says whether the attempt may write to the client.
+func (a *active) writes() bool { return a.race == nil || a.serving }
+
 // await waits until more of the answer is there. When that takes long, the client is watched and, in a stream, told at
 // intervals that we wait.
 func (a *active) await() error {
+	if !a.writes() { // who leads the race watches the client
+		_, err := a.call.Wait(forever)
+		return err
+	}
 	if !a.client.watching {
 		ready, err := a.call.Wait(watchAfter)
 		if ready || err != nil {
@@ -255,45 +318,37 @@ func (a *active) await() error {
 // left is called from another goroutine when the client has left: the upstream call is ended, now or after it has had
 // time to tell its usage.
 func (a *active) left() {
-	if a.Limits.Cancel || a.Limits.DrainTime <= 0 {
+	if a.terms.Cancel || a.terms.DrainTime <= 0 {
 		a.call.Abort()
 		return
 	}
-	a.client.drainTimer = time.AfterFunc(a.Limits.DrainTime, a.call.Abort)
+	a.client.drainTimer = time.AfterFunc(a.terms.DrainTime, a.call.Abort)
 }
 
 // keepAlive tells a waiting client that we wait. The head goes out first where it has not; what follows can then only
 // fail inside the stream, but another candidate may still serve.
-func (a *active) keepAlive() {
-	if !a.res.Committed {
-		a.early = true
-		if !a.commit(true, nil) {
+func (r *run) keepAlive() {
+	if !r.res.Committed {
+		r.early = true
+		if !r.head(Committing{Stream: true, Early: true, Result: &r.res}) {
 			return
 		}
 	}
-	a.client.write(a.Dialect.KeepAlive())
+	r.client.write(r.Dialect.KeepAlive())
 }
 
-// commit sends the head of a stream; false where the client is gone.
-func (a *active) commit(early bool, fields []h1.Field) bool {
-	c := Committing{Stream: true, Early: early, Fields: fields, Result: &a.res}
-	if !early {
-		c.Upstream = a.up
-		a.res.Served = a.up
-		if e := a.plan.encoded; e != nil {
-			a.res.Dropped = e.Dropped
-		}
-	}
-	a.Exchange.DeclareTrailer("Server-Timing")
-	a.fields = a.Answer.AppendFields(a.fields[:0], c)
-	if a.Framing == "array" {
-		a.fields = append(a.fields, "Content-Type: application/json\r\nCache-Control: no-cache\r\n"...)
+// head sends the head of a stream; false where the client is gone.
+func (r *run) head(c Committing) bool {
+	r.Exchange.DeclareTrailer("Server-Timing")
+	r.fields = r.Answer.AppendFields(r.fields[:0], c)
+	if r.Framing == "array" {
+		r.fields = append(r.fields, "Content-Type: application/json\r\nCache-Control: no-cache\r\n"...)
 	} else {
-		a.fields = append(a.fields, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"...)
+		r.fields = append(r.fields, "Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"...)
 	}
-	a.res.Committed = true
-	if err := a.Exchange.Commit(200, a.fields, -1); err != nil {
-		a.client.lose()
+	r.res.Committed = true
+	if err := r.Exchange.Commit(200, r.fields, -1); err != nil {
+		r.client.lose()
 		return false
 	}
 	return true

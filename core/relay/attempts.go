@@ -2,95 +2,142 @@ package relay
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// next says what follows a failed attempt.
-type next uint8
-
-const (
-	giveUp  next = iota // no other deployment could do better
-	another             // another deployment may serve; this one is not asked again
-	same                // this deployment may be asked again, after the others
-	larger              // only a deployment with a larger context may serve
-	now                 // this deployment is asked again at once, in another way
-)
-
-// follows is the table of outcomes: what may be tried after a failure of each kind.
-//
-// An attempt whose outcome is unknown (a time-out, a reset after the request was sent) is not repeated at the same
-// deployment, where it may have been charged; another deployment is asked.
-func follows(f *sdk.Failure, sent bool) next {
-	switch f.Kind {
-	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal:
-		return giveUp
-	case sdk.ContextTooLong:
-		return larger
-	case sdk.UpstreamRate, sdk.Overloaded:
-		return same
-	case sdk.UpstreamError:
-		if f.Status >= 500 || !sent {
-			return same
-		}
-		return another
-	case sdk.UpstreamEmpty:
-		return same
-	case sdk.PluginFailed, sdk.Timeout:
-		return another
-	}
-	return another
+// tries is what has become of a candidate so far.
+type tries struct {
+	failures int    // that are repeated
+	refused  uint64 // bits of the credentials that are not asked with again
 }
 
 // attempts tries candidates until one serves, none is left, or the limits are met.
 func (r *run) attempts() {
-	r.again = r.again[:0] // failures of each candidate so far
+	r.tries = r.tries[:0]
 	for range r.Candidates {
-		r.again = append(r.again, 0)
+		r.tries = append(r.tries, tries{})
 	}
-	again, waiting := r.again, r.order()
-	tried := 0
-	for len(waiting) > 0 && tried < max(r.Limits.Attempts, 1) {
-		i := waiting[0]
-		waiting = waiting[1:]
-		if again[i] > 0 && !r.backoff(again[i], r.res.Failure) {
+	r.order()
+	for len(r.waiting) > 0 && r.res.Tried < r.most() {
+		i := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		if n := r.tries[i].failures; n > 0 && !r.backoff(n, r.res.Failure) {
 			return
 		}
-		tried++
-		f, then := r.attempt(i)
+		var f *sdk.Failure
+		if r.races(i) {
+			f = r.race(i)
+		} else {
+			f = r.single(i)
+		}
 		r.res.Failure = f
 		if f == nil || r.res.Committed && !r.early || r.client.gone() {
 			return
 		}
-		switch then {
-		case giveUp:
-			return
-		case same:
-			again[i]++
-			waiting = append(waiting, i)
-		case now:
-			waiting = append([]int{i}, waiting...)
-		case larger:
-			waiting = r.largerThan(i, waiting)
-		}
-		if r.expired() {
+		if r.stop || r.expired() {
 			return
 		}
 	}
-	r.exhausted(tried)
+	r.exhausted()
+}
+
+// most is how many attempts there may be.
+func (r *run) most() int { return max(r.Limits.Attempts, 1) }
+
+// single asks one candidate with nobody beside it.
+func (r *run) single(i int) *sdk.Failure {
+	a := r.enter(i)
+	r.Clock.AttemptStart()
+	f := a.ask()
+	a.finish(f)
+	r.leave(a, f)
+	return f
+}
+
+// enter makes an attempt at a candidate ready.
+func (r *run) enter(i int) *active {
+	r.res.Tried++
+	if r.res.Tried > len(r.actives) {
+		r.actives = append(r.actives, new(active))
+	}
+	a := r.actives[r.res.Tried-1]
+	a.begin(r, i)
+	return a
+}
+
+// leave records an attempt that has ended, and lines up what may follow it.
+func (r *run) leave(a *active, f *sdk.Failure) {
+	r.res.Attempts = append(r.res.Attempts, a.rec)
+	if a.rec.Usage.Known {
+		r.res.Usage = a.rec.Usage
+	}
+	if f == nil || a.rec.Lost {
+		return
+	}
+	o := follows(f, a.rec.Sent)
+	if f.Kind == sdk.ContentRefused && a.terms.Refusals {
+		o.then = another
+	}
+	switch {
+	case a.refusesUsage(f):
+		a.up.noUsage.Store(true)
+		o.then = now
+	case a.reconsidered(f):
+		o.then = now
+	}
+	r.lineUp(a.index, a.credential, o)
+}
+
+// lineUp puts the candidate where an outcome wants it.
+func (r *run) lineUp(i, credential int, o outcome) {
+	if o.hold == theCredential && credential >= 0 {
+		r.tries[i].refused |= 1 << credential
+	}
+	then := o.then
+	if then == otherKey {
+		if then = o.alone; r.credential(i) >= 0 {
+			then = now
+		}
+	}
+	switch then {
+	case giveUp:
+		r.stop = true
+	case same:
+		r.tries[i].failures++
+		r.tries[i].refused = 0
+		r.waiting = append(r.waiting, i)
+	case now:
+		r.waiting = slices.Insert(r.waiting, 0, i)
+	case larger:
+		r.waiting = r.largerThan(i, r.waiting)
+	}
+}
+
+// noCredential is the index of the credential of an attempt that has none.
+const noCredential = -1
+
+// credential chooses the credential that a candidate is asked with; noCredential where there is none to choose.
+func (r *run) credential(i int) int {
+	for j := range r.Candidates[i].Credentials {
+		if r.tries[i].refused&(1<<j) == 0 {
+			return j
+		}
+	}
+	return noCredential
 }
 
 // order lists the candidates that the dry run left.
-func (r *run) order() []int {
+func (r *run) order() {
 	r.waiting = r.waiting[:0]
 	for i := range r.Candidates {
 		if r.plans[i].skip == "" {
 			r.waiting = append(r.waiting, i)
 		}
 	}
-	return r.waiting
 }
 
 // largerThan keeps those candidates whose context is known to be larger than that of candidate i.
@@ -106,8 +153,8 @@ func (r *run) largerThan(i int, waiting []int) []int {
 }
 
 // exhausted marks the failure that is left when nothing more can be tried.
-func (r *run) exhausted(tried int) {
-	if r.res.Failure == nil && tried == 0 {
+func (r *run) exhausted() {
+	if r.res.Failure == nil && r.res.Tried == 0 {
 		r.res.Failure = r.noTarget()
 		return
 	}
@@ -144,12 +191,12 @@ func (r *run) backoff(failures int, last *sdk.Failure) bool {
 	if last != nil && last.RetryAfter > wait {
 		wait = last.RetryAfter
 		if r.Limits.BackoffMax > 0 && wait > r.Limits.BackoffMax {
-			r.exhausted(1)
+			r.exhausted()
 			return false
 		}
 	}
 	if !r.deadline.IsZero() && time.Now().Add(wait).After(r.deadline) {
-		r.exhausted(1)
+		r.exhausted()
 		return false
 	}
 	r.Clock.BackoffStart()

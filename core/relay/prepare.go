@@ -22,7 +22,8 @@ type plan struct {
 // dryRun encodes the request once for each distinct plugin, provider dialect and model among the candidates that need
 // translation. A candidate that cannot express the request is skipped before any attempt is wasted on it.
 func (r *run) dryRun() {
-	for i, u := range r.Candidates {
+	for i := range r.Candidates {
+		u := r.Candidates[i].Upstream
 		r.plans = append(r.plans, plan{})
 		p := &r.plans[i]
 		p.way = u.Deployment.Way(r.Dialect.Name())
@@ -48,7 +49,8 @@ func (r *run) dryRun() {
 // sameEncoding finds an earlier candidate whose encoding serves this one as well.
 func (r *run) sameEncoding(i int) int {
 	u := r.Candidates[i]
-	for j, v := range r.Candidates[:i] {
+	for j := range i {
+		v := r.Candidates[j]
 		if v.Plugin == u.Plugin && v.Deployment.Provider == u.Deployment.Provider && v.Deployment.Model == u.Deployment.Model &&
 			r.plans[j].way.Dialect == r.plans[i].way.Dialect && v.Deployment.OutputDefault() == u.Deployment.OutputDefault() {
 			return j

@@ -26,9 +26,10 @@ type Upstream struct {
 	Deployment *catalog.Deployment
 	Pool       *h1.Pool
 	Plugin     *pluginhost.Process
-	Auth       func(client string) ([]byte, error) // header lines that authorize a request; nil: none
-	Errors     *fault.Classifier
-	Secrets    []string // what no error text of the upstream may show to a client
+	// Credentials authorize requests: the first that is fit for use does. None: requests carry no credential.
+	Credentials []*Credential
+	Errors      *fault.Classifier
+	Secrets     []string // what no error text of the upstream may show to a client
 	// Moved gives pool and target where the plugin itself says where its service is, which may change when its process is
 	// replaced; nil: Pool and the target as it is.
 	Moved func(target string) (*h1.Pool, string)
@@ -36,24 +37,71 @@ type Upstream struct {
 	noUsage atomic.Bool // it has refused to be asked for usage
 }
 
+// Credential is one of the accounts that a provider may be asked with.
+type Credential struct {
+	Name string
+	// Authorize gives the header lines that authorize a request; nil: there are none. What it gives stays as it is.
+	Authorize func(s *Signing) ([]byte, error)
+}
+
+// Signing is what a credential may have to know of the request that it authorizes.
+type Signing struct {
+	Method   string
+	URL      string   // absolute
+	Fields   []byte   // the header lines so far
+	Segments [][]byte // the body
+}
+
 // Limits bound one request. A zero is no limit, but where noted.
 type Limits struct {
 	Attempts     int           // over all candidates; at least 1
 	BackoffFirst time.Duration // before the second try of a deployment
 	BackoffMax   time.Duration
-	Connect      time.Duration
-	FirstContent time.Duration
-	Idle         time.Duration
 	Total        time.Duration // of the whole request, from its arrival
 	KeepAlive    time.Duration // silence after which a streaming client is told that we wait
 	Stalled      time.Duration // that a client may take nothing of an answer
 	Queue        int           // bytes kept for a slow client before the upstream is paused
 	Whole        int64         // bytes of a whole answer that are held back until it is complete
+	Lenient      bool          // members that change the meaning may be dropped
+}
+
+// Candidate is an upstream that may be asked, and on which terms.
+type Candidate struct {
+	*Upstream
+	Terms Terms
+}
+
+// Terms say how one candidate is asked. A zero is no limit, but where noted.
+type Terms struct {
+	Connect      time.Duration
+	FirstContent time.Duration // from the attempt's start
+	Idle         time.Duration
+	Commit       Commit
+	HedgeAfter   time.Duration // silence after which the next candidate is asked beside this one; 0: never
+	Cancel       bool          // a client that leaves ends the upstream call
 	DrainTime    time.Duration // how long an answer is read on for a client that left
 	DrainBytes   int64
-	Cancel       bool // a client that leaves ends the upstream call
-	Lenient      bool // members that change the meaning may be dropped
+	Refusals     bool // a refusal of the content may be another candidate's to serve
 }
+
+// Commit is the rule by which an answer becomes the client's: up to that point another candidate may still serve.
+type Commit struct {
+	Rule  CommitRule
+	Bytes int64         // OnBytes: that the client would have been sent
+	After time.Duration // OnTime: since the attempt began
+}
+
+// CommitRule is one of the rules. All but OnFirstByte wait for content too.
+type CommitRule uint8
+
+// The rules.
+const (
+	OnContent   CommitRule = iota // the first text, reasoning, refusal or tool call
+	OnFirstByte                   // whatever comes first
+	OnBytes
+	OnTime
+	OnWhole // the end of the answer: for those who want no partial ones
+)
 
 // Task is one request that is ready to be sent.
 type Task struct {
@@ -61,10 +109,11 @@ type Task struct {
 	Dialect    dialect.Dialect
 	Doc        *jsonspan.Doc // of the client's body
 	Facts      *dialect.Facts
-	Candidates []*Upstream // best first
+	Candidates []Candidate // best first
 	Limits     Limits
 	Clock      *timing.Clock
 	Answer     Answer
+	Records    Records // nil: calls are not recorded
 	RequestID  string
 	Framing    string // of the client's stream: "array", or its dialect's own
 	Count      bool   // tokens are to be counted, not answers given
@@ -78,6 +127,17 @@ type Answer interface {
 	AppendFields(dst []byte, c Committing) []byte
 	// AppendTrailer appends the lines of a stream's trailer.
 	AppendTrailer(dst []byte, r *Result) []byte
+}
+
+// Records are told of every upstream call, so that each is accounted exactly once. Attempts that run beside each other
+// tell them from several goroutines.
+type Records interface {
+	// Begin opens the record of an attempt, in which it may leave a mark. Its error, a *sdk.Failure, refuses the attempt.
+	Begin(a *Attempt) error
+	// Sent is called before the first byte may reach the upstream.
+	Sent(a *Attempt)
+	// End closes a record that was opened, once, whatever became of the attempt.
+	End(a *Attempt)
 }
 
 // Committing is what is known when an answer is committed.
@@ -97,20 +157,29 @@ type Result struct {
 	Served    *Upstream
 	Usage     sdk.Usage
 	Reason    sdk.Reason
-	Attempts  []Attempt
+	Attempts  []Attempt // that have ended
+	Tried     int       // attempts that have begun
 	Skips     []Skip
 	Dropped   []sdk.Note // members that translation dropped for the deployment that served
 }
 
 // Attempt is one call of an upstream.
 type Attempt struct {
-	Upstream *Upstream
-	Status   int          // 0: no head came
-	Failure  *sdk.Failure // nil: success
-	Sent     bool         // bytes of the request may have reached the upstream
-	Usage    sdk.Usage
-	Started  time.Time
-	Ended    time.Time
+	Number     int // from 1
+	Upstream   *Upstream
+	Credential *Credential  // nil: none
+	Status     int          // 0: no head came
+	Failure    *sdk.Failure // nil: success
+	Sent       bool         // bytes of the request may have reached the upstream
+	Content    bool         // the client has been sent content of it
+	Gone       bool         // the client left before its end
+	Lost       bool         // another attempt beside it was faster
+	Usage      sdk.Usage
+	Read       int64 // bytes of the answer
+	Started    time.Time
+	First      time.Time // content; zero: there was none
+	Ended      time.Time
+	Mark       any // the Records' own
 }
 
 // Skip says why a candidate was not tried.
@@ -144,7 +213,7 @@ func (r *run) begin(t *Task) {
 	attempts, skips := r.res.Attempts[:0], r.res.Skips[:0]
 	clear(r.plans)
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
-	r.request, r.early, r.deadline, r.plans = nil, false, time.Time{}, r.plans[:0]
+	r.request, r.early, r.stop, r.deadline, r.plans = nil, false, false, time.Time{}, r.plans[:0]
 	r.client.init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
@@ -159,13 +228,10 @@ type run struct {
 	deadline time.Time    // zero: none
 	request  *sdk.Request // the middle form, decoded when it is first needed
 	plans    []plan
-	call     h1.Call
 	early    bool // committed by a keep-alive
+	stop     bool // nothing more is to be tried
 	fields   []byte
-	edits    []jsonspan.Edit
-	segs     [][]byte
-	again    []int
+	tries    []tries
 	waiting  []int
-	active   active
-	seen     jsonspan.Doc // for observers
+	actives  []*active // memory of attempts; more than one where they run beside each other
 }

@@ -15,25 +15,28 @@ import (
 )
 
 func TestFollows(t *testing.T) {
-	f := func(kind sdk.Kind, status int, sent bool, want next) {
+	f := func(kind sdk.Kind, status int, sent bool, want outcome) {
 		t.Helper()
 		if got := follows(&sdk.Failure{Kind: kind, Status: status}, sent); got != want {
 			t.Errorf("%v %d sent %v: %v, want %v", kind, status, sent, got, want)
 		}
 	}
-	f(sdk.BadRequest, 400, true, giveUp)
-	f(sdk.ContentRefused, 400, true, giveUp)
-	f(sdk.ClientGone, 0, true, giveUp)
-	f(sdk.ContextTooLong, 400, true, larger)
-	f(sdk.UpstreamRate, 429, true, same)
-	f(sdk.Overloaded, 529, true, same)
-	f(sdk.UpstreamError, 500, true, same)
-	f(sdk.UpstreamError, 0, false, same)   // never reached: nothing can have been charged
-	f(sdk.UpstreamError, 0, true, another) // outcome unknown: not repeated where it may have been charged
-	f(sdk.Timeout, 0, true, another)
-	f(sdk.UpstreamAuth, 401, true, another)
-	f(sdk.UpstreamMoney, 429, true, another)
-	f(sdk.PluginFailed, 0, false, another)
+	f(sdk.BadRequest, 400, true, outcome{then: giveUp})
+	f(sdk.ContentRefused, 400, true, outcome{then: giveUp})
+	f(sdk.TooLarge, 413, true, outcome{then: giveUp})
+	f(sdk.ClientGone, 0, true, outcome{then: giveUp})
+	f(sdk.ContextTooLong, 400, true, outcome{then: larger})
+	f(sdk.UpstreamRate, 429, true, outcome{otherKey, same, theCredential})
+	f(sdk.UpstreamAuth, 401, true, outcome{otherKey, another, theCredential})
+	f(sdk.UpstreamMoney, 429, true, outcome{otherKey, another, theCredential})
+	f(sdk.Overloaded, 529, true, outcome{then: same, hold: theDeployment})
+	f(sdk.UpstreamError, 500, true, outcome{then: same, hold: theDeployment})
+	f(sdk.UpstreamError, 0, false, outcome{then: same, hold: theDeployment})   // never reached: nothing can have been charged
+	f(sdk.UpstreamError, 0, true, outcome{then: another, hold: theDeployment}) // outcome unknown: not repeated where it may have been charged
+	f(sdk.UpstreamEmpty, 200, true, outcome{then: same, hold: theDeployment})
+	f(sdk.UpstreamModel, 404, true, outcome{then: another, hold: theDeployment})
+	f(sdk.Timeout, 0, true, outcome{then: another, hold: theDeployment})
+	f(sdk.PluginFailed, 0, false, outcome{then: another, hold: theDeployment})
 }
 
 func TestFullJitter(t *testing.T) {
@@ -172,8 +175,10 @@ func TestAnswerFields(t *testing.T) {
 }
 
 func TestLargerThan(t *testing.T) {
-	up := func(context int) *Upstream { return &Upstream{Deployment: &catalog.Deployment{Context: context}} }
-	r := &run{Task: &Task{Candidates: []*Upstream{up(100), up(100), up(200), up(catalog.Unlimited)}}}
+	up := func(context int) Candidate {
+		return Candidate{Upstream: &Upstream{Deployment: &catalog.Deployment{Context: context}}}
+	}
+	r := &run{Task: &Task{Candidates: []Candidate{up(100), up(100), up(200), up(catalog.Unlimited)}}}
 	if got := r.largerThan(0, []int{1, 2, 3}); len(got) != 1 || got[0] != 2 {
 		t.Errorf("%v, want the one that is known to be larger", got)
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// maxHeld bounds what is held back before the commit point; more than that is content, whatever it says.
-const maxHeld = 1 << 20
-
 // restWait is how long the end of a body that is complete is waited for.
 const restWait = 20 * time.Millisecond
 
@@ -59,8 +56,8 @@ type streaming struct {
 	pipe    pipe
 	framed  []byte // the bytes that were read last
 	err     error  // and what ended the reading
-	held    []byte // for the client, before the commit point
 	drained int64  // bytes read since the client left
+	beaten  bool   // another attempt serves
 }
 
 // run relays until the answer is complete or has failed.
@@ -70,6 +67,9 @@ func (s *streaming) run() *sdk.Failure {
 			p := s.pipe.feed(s.framed)
 			content, done := s.pipe.progress()
 			s.pass(p.segs, content)
+			if s.beaten {
+				return lostRace()
+			}
 			if p.failure != nil {
 				return s.fail(p.failure)
 			}
@@ -83,48 +83,86 @@ func (s *streaming) run() *sdk.Failure {
 		case s.err != nil:
 			return s.fail(s.transport(s.err))
 		}
-		if s.client.gone() && s.overDrain() {
+		if s.writes() && s.client.gone() && s.overDrain() {
 			return sdk.Fail(sdk.ClientGone, "the client left")
 		}
-		s.framed, s.err = s.body.next()
+		s.framed, s.err = s.next()
+		s.rec.Read += int64(len(s.framed))
 	}
+}
+
+// next reads on. What only a rule of time holds back is let go when its time has come.
+func (s *streaming) next() ([]byte, error) {
+	for s.content && !s.committed && s.terms.Commit.Rule == OnTime && s.writes() {
+		wait := s.heldFor()
+		if wait <= 0 {
+			s.release(nil)
+			break
+		}
+		if ready, err := s.call.Wait(wait); ready || err != nil {
+			break
+		}
+	}
+	return s.body.next()
 }
 
 // overDrain says whether an answer is no longer worth reading for a client that left.
 func (s *streaming) overDrain() bool {
-	if s.Limits.Cancel {
+	if s.terms.Cancel {
 		return true
 	}
 	s.drained += int64(len(s.framed))
-	return s.drained > s.Limits.DrainBytes
+	return s.drained > s.terms.DrainBytes
 }
 
-// pass sends bytes to the client, or holds them while there is no content.
+// pass sends bytes to the client, or holds them up to the commit point.
 func (s *streaming) pass(segs [][]byte, content bool) {
-	if s.content {
+	if content && !s.content {
+		s.content, s.rec.First = true, time.Now()
+		s.call.SetTotal(s.deadline)
+	}
+	if s.committed {
 		s.client.write(segs...)
 		return
 	}
-	if !content {
-		for _, seg := range segs {
-			s.held = append(s.held, seg...)
-		}
-		if len(s.held) <= maxHeld {
-			return
-		}
-		segs = nil
-	}
-	s.content = true
-	s.call.SetTotal(s.deadline)
-	s.early = false
-	if !s.res.Committed && !s.commit(false, s.call.Fields()) {
+	if s.content && s.terms.Commit.Rule == OnContent {
+		s.release(segs)
 		return
 	}
-	s.res.Served = s.up
+	for _, seg := range segs {
+		s.held = append(s.held, seg...)
+	}
+	if len(s.held) > 0 && s.due() {
+		s.release(nil)
+	}
+}
+
+// release makes the answer the client's, and sends what was held and what follows it.
+func (s *streaming) release(segs [][]byte) {
+	if s.committed || s.beaten || !s.claim() {
+		s.beaten = !s.committed
+		return
+	}
+	s.committed = true
+	s.commit()
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}
 	s.client.write(segs...)
+	s.held = s.held[:0]
+}
+
+// commit sends the head, where no keep-alive has.
+func (s *streaming) commit() {
+	s.early = false
+	s.res.Served = s.up
+	if s.res.Committed {
+		return
+	}
+	if e := s.plan.encoded; e != nil {
+		s.res.Dropped = e.Dropped
+	}
+	s.head(Committing{Stream: true, Upstream: s.up, Fields: s.call.Fields(), Result: &s.res})
 }
 
 // complete ends an answer that has come to its end.
@@ -132,7 +170,7 @@ func (s *streaming) complete() *sdk.Failure {
 	p := s.pipe.end()
 	content, _ := s.pipe.progress()
 	if p.failure != nil {
-		if s.content {
+		if s.committed {
 			s.client.write(p.segs...)
 		}
 		return s.fail(p.failure)
@@ -141,6 +179,10 @@ func (s *streaming) complete() *sdk.Failure {
 		return s.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing"))
 	}
 	s.pass(p.segs, true)
+	s.release(nil)
+	if s.beaten {
+		return lostRace()
+	}
 	s.finish(nil)
 	s.close()
 	s.rest()
@@ -181,7 +223,7 @@ func (s *streaming) rest() {
 func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
 	s.scrub(f)
 	s.finish(f)
-	if s.content {
+	if s.committed {
 		tell(s.active.run, f, s.pipe.failer())
 	}
 	return f
@@ -229,6 +271,10 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 	}
 	s := &streaming{active: a, body: b, err: io.EOF}
 	s.pass([][]byte{out}, true)
+	s.release(nil)
+	if s.beaten {
+		return lostRace()
+	}
 	a.finish(nil)
 	s.close()
 	return nil

@@ -48,11 +48,13 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 		case err != nil:
 			return nil, a.transport(err)
 		case all == nil && b.decoder == nil && a.call.Length() == int64(len(p)):
+			a.rec.Read = int64(len(p))
 			return p, nil // the whole body in one piece needs no copy: nothing is read after it
 		case int64(len(all)+len(p)) > a.Limits.Whole:
 			return nil, sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
 		}
 		all = append(all, p...)
+		a.rec.Read += int64(len(p))
 		a.call.SetTotal(a.deadline)
 	}
 }
@@ -147,6 +149,7 @@ func (a *active) streamAsWhole() *sdk.Failure {
 		if err != nil {
 			return a.transport(err)
 		}
+		a.rec.Read += int64(len(p))
 		if out := t.feed(p); out.failure != nil {
 			return out.failure
 		}
@@ -166,8 +169,14 @@ func (a *active) streamAsWhole() *sdk.Failure {
 
 // commitWhole sends a whole answer.
 func (a *active) commitWhole(body []byte) *sdk.Failure {
+	if a.rec.First.IsZero() {
+		a.rec.First = time.Now()
+	}
+	if !a.claim() {
+		return lostRace()
+	}
 	a.finish(nil)
-	a.content = true
+	a.content, a.committed = true, true
 	a.res.Served, a.res.Committed = a.up, true
 	if e := a.plan.encoded; e != nil {
 		a.res.Dropped = e.Dropped

@@ -1,0 +1,48 @@
+package generation
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/relay"
+)
+
+// terms are those on which a model's deployments are asked: the model's own, else the configuration's.
+func terms(cfg *config.Config, m *config.Model) relay.Terms {
+	t := relay.Terms{
+		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle,
+		Commit: commit(cfg.Stream.Commit), HedgeAfter: m.Hedge,
+		Cancel: cfg.Stream.Cancel, DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes,
+	}
+	if m.Commit != "" {
+		t.Commit = commit(m.Commit)
+	}
+	switch m.OnDisconnect {
+	case "cancel":
+		t.Cancel = true
+	case "drain":
+		t.Cancel = false
+	}
+	return t
+}
+
+// commit reads a rule that the schema has checked.
+func commit(rule string) relay.Commit {
+	name, value, _ := strings.Cut(rule, ":")
+	value = strings.TrimSpace(value)
+	switch name {
+	case "first_byte":
+		return relay.Commit{Rule: relay.OnFirstByte}
+	case "whole":
+		return relay.Commit{Rule: relay.OnWhole}
+	case "bytes":
+		n, _ := strconv.ParseInt(value, 10, 64)
+		return relay.Commit{Rule: relay.OnBytes, Bytes: n}
+	case "time":
+		d, _ := time.ParseDuration(value)
+		return relay.Commit{Rule: relay.OnTime, After: d}
+	}
+	return relay.Commit{}
+}

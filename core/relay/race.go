@@ -1,0 +1,209 @@
+package relay
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// race is some attempts beside each other. The task's own goroutine leads it: it alone touches the task, the clock and,
+// until an attempt has been let through to it, the client.
+type race struct {
+	*run
+	claims  chan *active // attempts that have content and want to serve
+	grants  chan bool    // what the one that asked is told
+	ends    chan end
+	running []*active
+	winner  *active
+	hedge   *time.Timer
+	keep    *time.Timer
+	gone    chan struct{} // closed when the client leaves
+	beaten  []*active     // that ended after the winner was let through
+	failure *sdk.Failure
+	panics  any
+}
+
+// end is an attempt that has ended.
+type end struct {
+	*active
+	failure *sdk.Failure
+	panics  any
+}
+
+// races says whether a candidate is asked with others beside it.
+func (r *run) races(i int) bool {
+	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried+1 < r.most() && !r.Count && !r.client.gone()
+}
+
+// race asks a candidate and, whenever nobody has had content for its delay, the next one beside it. The first that has
+// content serves; the calls of the others are ended.
+func (r *run) race(i int) *sdk.Failure {
+	c := &race{run: r, claims: make(chan *active), grants: make(chan bool), ends: make(chan end, r.most())}
+	r.Clock.AttemptStart()
+	c.hedge = time.NewTimer(forever)
+	c.keep = time.NewTimer(forever)
+	defer c.hedge.Stop()
+	defer c.keep.Stop()
+	if r.Facts.Stream && r.Limits.KeepAlive > 0 {
+		c.keep.Reset(r.Limits.KeepAlive)
+	}
+	r.client.unwatch()
+	r.client.watch(nil)
+	c.gone = r.client.wake
+	c.start(i)
+	for len(c.running) > 0 {
+		c.step()
+	}
+	for _, a := range c.beaten {
+		r.res.Attempts = append(r.res.Attempts, a.rec)
+	}
+	r.client.unwatch()
+	if c.panics != nil {
+		panic(c.panics)
+	}
+	if c.winner == nil && r.client.gone() {
+		return sdk.Fail(sdk.ClientGone, "the client left")
+	}
+	return c.failure
+}
+
+// start sets an attempt off.
+func (c *race) start(i int) {
+	a := c.enter(i)
+	a.race = c
+	c.running = append(c.running, a)
+	c.hedge.Reset(a.terms.HedgeAfter)
+	if a.terms.HedgeAfter <= 0 {
+		c.hedge.Stop()
+	}
+	go func() {
+		e := end{active: a}
+		defer func() {
+			e.panics = recover()
+			c.ends <- e
+		}()
+		e.failure = a.ask()
+	}()
+}
+
+// step waits for one thing to happen.
+func (c *race) step() {
+	left := c.gone
+	if c.winner != nil {
+		left = nil // its own goroutine watches the client
+	}
+	select {
+	case a := <-c.claims:
+		c.grants <- c.grant(a)
+	case e := <-c.ends:
+		c.ended(e)
+	case <-c.hedge.C:
+		if len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 && c.res.Tried < c.most() {
+			i := c.waiting[0]
+			c.waiting = c.waiting[1:]
+			c.start(i)
+		}
+	case <-c.keep.C:
+		c.keepAlive()
+		c.keep.Reset(c.Limits.KeepAlive)
+	case <-left:
+		c.left()
+	}
+}
+
+// grant lets the first attempt that asks through to the client, and ends the others.
+func (c *race) grant(a *active) bool {
+	if c.winner != nil || a.lost.Load() {
+		return false
+	}
+	c.winner = a
+	c.hedge.Stop()
+	c.keep.Stop()
+	c.client.unwatch()
+	for _, b := range c.running {
+		if b != a {
+			c.Clock.Hedge(time.Since(b.rec.Started), c.name(b))
+			b.lose()
+		}
+	}
+	return true
+}
+
+// name names an attempt that still runs, of which no more may be read than what does not change.
+func (c *race) name(a *active) string {
+	if !c.Backends {
+		return ""
+	}
+	return a.up.Deployment.Provider.ID + "#" + strconv.Itoa(a.rec.Number)
+}
+
+// lose ends an attempt that another has beaten.
+func (a *active) lose() {
+	a.lost.Store(true)
+	a.call.Abort()
+}
+
+// left ends a race whose client has gone: the first attempt alone is kept, for as long as its terms say.
+func (c *race) left() {
+	c.gone = nil
+	c.hedge.Stop()
+	c.keep.Stop()
+	for i, a := range c.running {
+		switch {
+		case i > 0:
+			a.lose()
+		case a.terms.Cancel || a.terms.DrainTime <= 0:
+			a.call.Abort()
+		default:
+			c.client.drainTimer = time.AfterFunc(a.terms.DrainTime, a.call.Abort)
+		}
+	}
+}
+
+// ended takes an attempt out of the race. When it failed with nobody beside it, the race is over; when others run, what
+// may follow it waits for them.
+func (c *race) ended(e end) {
+	a := e.active
+	for i, b := range c.running {
+		if a == b {
+			c.running = append(c.running[:i], c.running[i+1:]...)
+			break
+		}
+	}
+	if e.panics != nil {
+		c.panics = e.panics
+		for _, b := range c.running {
+			b.lose()
+		}
+	}
+	switch {
+	case c.winner != nil && a != c.winner:
+		c.beaten = append(c.beaten, a) // what the winner's goroutine reads stays as it is
+		return
+	case a == c.winner:
+		c.failure = e.failure
+	case len(c.running) == 0:
+		c.failure = e.failure
+		a.serving = true // nobody else is: its end is the clock's
+	default:
+		c.Clock.Hedge(time.Since(a.rec.Started), a.desc(e.failure))
+	}
+	a.finish(e.failure)
+	c.leave(a, e.failure)
+}
+
+// claim asks to serve the client; false where another attempt does.
+func (a *active) claim() bool {
+	if a.writes() {
+		return true
+	}
+	a.race.claims <- a
+	a.serving = <-a.race.grants
+	return a.serving
+}
+
+// lostRace is the failure of an attempt that another one has beaten.
+func lostRace() *sdk.Failure {
+	return sdk.Fail(sdk.ClientGone, "another deployment answered first")
+}
