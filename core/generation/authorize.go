@@ -2,40 +2,45 @@ package generation
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/credential"
+	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
-// authorize makes what authorizes the provider's requests, for each of its credentials.
-func authorize(p *catalog.Provider) ([]*relay.Credential, error) {
+// authorize makes what authorizes the provider's requests, for each of its credentials. Where the credential has the
+// members of the header's format, its line is made here and the plugin never sees it.
+func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process) ([]*relay.Credential, error) {
 	a := p.Auth
-	switch a.Kind {
-	case "none":
-		return nil, nil
-	case "", "header":
-	default:
-		return nil, fmt.Errorf("auth kind %q: not in force yet", a.Kind)
-	}
-	if a.Header == "" {
+	plain := a.Kind == "" || a.Kind == "header"
+	if a.Kind == "none" || plain && a.Header == "" {
 		return nil, nil
 	}
 	if len(p.Credentials) == 0 {
 		return nil, fmt.Errorf("the provider wants a credential")
 	}
 	var list []*relay.Credential
-	for i := range p.Credentials {
-		c := &p.Credentials[i]
-		value := a.Format
-		for name, v := range c.Values {
-			value = strings.ReplaceAll(value, "{"+name+"}", v)
+	for _, cr := range p.Credentials {
+		made := &relay.Credential{Name: cr.Name}
+		secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
+		line, ok, err := credential.Line(a, secret)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("credential %q: %w", cr.Name, err)
+		case ok:
+			made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
+		case plain:
+			return nil, fmt.Errorf("credential %q: want the members that %q names", cr.Name, a.Format)
+		case a.Kind == "token":
+			token, release := c.tokens.Acquire(process, secret, c.Log)
+			c.keep(release)
+			made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }
+		default:
+			signer := credential.NewSigner(process, secret)
+			made.Authorize = func(s *relay.Signing) ([]byte, error) { return signer.Fields(credential.Request(*s)) }
 		}
-		if strings.ContainsAny(value, "{}\r\n") {
-			return nil, fmt.Errorf("credential %q: want the members that %q names, as one line each", c.Name, a.Format)
-		}
-		line := []byte(a.Header + ": " + value + "\r\n")
-		list = append(list, &relay.Credential{Name: c.Name, Authorize: func(*relay.Signing) ([]byte, error) { return line, nil }})
+		list = append(list, made)
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,11 +15,13 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/fault"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/timing"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // Builder compiles configurations.
@@ -28,7 +31,8 @@ type Builder struct {
 	Log      *slog.Logger
 	Policies fs.FS // those that come with the gateway, by penstock/NAME; nil: none
 
-	pools pools
+	pools  pools
+	tokens credential.Tokens
 }
 
 // compilation is a generation in the making.
@@ -134,18 +138,25 @@ func (c *compilation) provider(p *config.Provider) {
 		return
 	}
 	cat := &catalog.Provider{ID: p.ID, Instance: instance, Plugin: p.Plugin, Manifest: m, Auth: m.Auth}
-	base := configured.BaseURL
-	if base == "" {
-		base = m.BaseURL
+	c.connect(p, cat, shape(cat, m.Presets[p.Preset], configured), process)
+}
+
+// shape brings together what the manifest, the preset and the configured instance say of a provider, of which the later
+// beats the earlier, and gives its address.
+func shape(p *catalog.Provider, preset sdk.Preset, own sdk.Configured) (base string) {
+	p.Dialects, p.Drop = preset.Dialects, preset.Drop
+	if preset.Auth != nil {
+		p.Auth = *preset.Auth
 	}
-	if p.Preset != "" {
-		preset := m.Presets[p.Preset]
-		base, cat.Dialects, cat.Drop = preset.BaseURL, preset.Dialects, preset.Drop
-		if preset.Auth != nil {
-			cat.Auth = *preset.Auth
-		}
+	if own.Auth != nil {
+		p.Auth = *own.Auth
 	}
-	c.connect(p, cat, base, process)
+	if own.Dialects != nil {
+		changed := *p.Manifest
+		changed.Dialects = own.Dialects
+		p.Manifest = &changed
+	}
+	return cmp.Or(own.BaseURL, preset.BaseURL, p.Manifest.BaseURL)
 }
 
 // connect gives the provider its address, its connections and what authorizes its requests.
@@ -185,7 +196,7 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		}
 		cat.Credentials = append(cat.Credentials, catalog.Credential{Name: cr.Name, Values: values})
 	}
-	if made.credentials, err = authorize(cat); err != nil {
+	if made.credentials, err = c.authorize(cat, process); err != nil {
 		c.fail(at+".credentials", "credentials: [{name: main, api_key: \"${…}\"}]", "%v", err)
 		return
 	}
