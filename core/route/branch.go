@@ -160,19 +160,22 @@ func estimate(list []branch) time.Duration {
 // branch expands one branch. Beside it others may be expanded, so it changes nothing but b.
 func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 	b.begin(x.q.KeepPrints)
+	off := x.off(b.name)
 	switch {
-	case b.model == nil && x.table.disabled[b.name]:
-		b.skip(b.name, "disabled", "the model is disabled")
-		return
-	case b.model == nil:
+	case b.model == nil && off == "":
 		b.skip(b.name, "resolve", ErrUnknown.Error())
 		return
 	case !permitted(x.q.Caller, b.name, b.model):
 		b.skip(b.name, "resolve", ErrForbidden.Error())
 		return
+	case off != "":
+		b.skip(b.name, "disabled", off)
+		return
 	}
 	for _, d := range x.table.deployments(b.model) {
-		if why := x.prefs.refuse(d, b.variant); why != "" {
+		if why := x.off(d.ID); why != "" {
+			b.skip(d.ID, "disabled", why)
+		} else if why := x.prefs.refuse(d, b.variant); why != "" {
 			b.skip(d.ID, "provider", why)
 		} else if stage, why := unfit(d, x.q.Facts); stage != "" {
 			b.skip(d.ID, stage, why)

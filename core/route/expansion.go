@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/store"
 )
 
 const (
@@ -16,14 +17,15 @@ const (
 
 // expansion is one request on its way through a table.
 type expansion struct {
-	table  *Table
-	q      *Request
-	into   *Decision
-	prefs  Preferences
-	req    *policy.Request // described when a policy is first asked
-	models *policy.Models
-	failed map[*Router]error // policies that are not asked again for this request
-	open   []*Router         // those whose branches are being listed, outermost first
+	table    *Table
+	q        *Request
+	into     *Decision
+	prefs    Preferences
+	req      *policy.Request // described when a policy is first asked
+	models   *policy.Models
+	disabled map[string]store.DisabledModel // read once
+	failed   map[*Router]error              // policies that are not asked again for this request
+	open     []*Router                      // those whose branches are being listed, outermost first
 
 	planning planning
 }
@@ -31,7 +33,7 @@ type expansion struct {
 // root expands one of the names that the request asks for.
 func (x *expansion) root(ctx context.Context, name string) error {
 	f := x.table.lookup(name)
-	if f.router == nil && f.model == nil {
+	if f.router == nil && f.model == nil && x.off(f.name) == "" {
 		return ErrUnknown
 	}
 	if !permitted(x.q.Caller, f.name, f.model) {

@@ -99,10 +99,23 @@ const MaxAlso = 16
 func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	into.reset()
 	x := &into.expansion
-	*x = expansion{table: t, q: q, into: into, open: x.open[:0], planning: x.planning}
+	*x = expansion{table: t, q: q, into: into, disabled: t.off.now(), open: x.open[:0], planning: x.planning}
 	if q.Preferences != nil {
 		x.prefs = *q.Preferences
 	}
+	err := x.names(ctx)
+	if len(into.Plans) > 0 {
+		into.padPlans()
+	}
+	if err == nil {
+		x.prefs.finish(into)
+	}
+	return err
+}
+
+// names expands all names that the request asks for, one after the other.
+func (x *expansion) names(ctx context.Context) error {
+	q, into := x.q, x.into
 	var refused error
 	known := false
 	for i := range 1 + len(q.Also) {
@@ -128,10 +141,6 @@ func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	if !known {
 		return refused
 	}
-	if len(into.Plans) > 0 {
-		into.padPlans()
-	}
-	x.prefs.finish(into)
 	return nil
 }
 

@@ -126,7 +126,7 @@ func TestPlainModelsAskNoPolicy(t *testing.T) {
 	q, _ = ask(on, "a") // a deployment by itself
 	expect(t, on, q, "a")
 	q, _ = ask(on, "off")
-	expect(t, on, q, ErrUnknown.Error())
+	expect(t, on, q, " | 0 off disabled: the model is disabled")
 	q, c2 := ask(on, "n")
 	c2.only = []string{"m"}
 	expect(t, on, q, ErrForbidden.Error())
@@ -216,7 +216,7 @@ func TestBranches(t *testing.T) {
 	f("reserve", "d8 d9"+unknown(0, 8)+unknown(10, 16)+limit)
 	q, c := ask(on, "plain")
 	c.only = []string{"plain", "b"}
-	expect(t, on, q, "b1 | 0 a resolve: the key may not use it | 1 off disabled: the model is disabled")
+	expect(t, on, q, "b1 | 0 a resolve: the key may not use it | 1 off resolve: the key may not use it")
 	q, _ = ask(on, "nothing")
 	q.Also = []string{"b", "plain"}
 	expect(t, on, q, "b1 a1 a2 | 0 nothing resolve: no model or router of this name | 3 off disabled: the model is disabled | 4 b1 repeat: a candidate of an earlier branch")

@@ -13,7 +13,8 @@ import (
 type Options struct {
 	Catalog  *catalog.Catalog
 	Routers  []*Router
-	Disabled []string // models that are configured and not served
+	Disabled []string  // models that are configured and not served
+	Off      *Disabled // those that operators took out of service since; nil: none
 	Workers  Workers
 }
 
@@ -33,6 +34,7 @@ type Table struct {
 	order    []*Router
 	routers  map[string]*Router
 	disabled map[string]bool
+	off      *Disabled
 	byID     map[string]*catalog.Model // a deployment by itself
 	cheapest map[*catalog.Model][]*catalog.Deployment
 	boxes    map[*catalog.Deployment]*policy.BoxedTarget
@@ -42,7 +44,7 @@ type Table struct {
 
 // NewTable makes a table.
 func NewTable(o Options) *Table {
-	t := &Table{catalog: o.Catalog, order: o.Routers, workers: o.Workers, routers: make(map[string]*Router, len(o.Routers)),
+	t := &Table{catalog: o.Catalog, order: o.Routers, workers: o.Workers, off: o.Off, routers: make(map[string]*Router, len(o.Routers)),
 		disabled: make(map[string]bool, len(o.Disabled)), byID: map[string]*catalog.Model{},
 		cheapest: map[*catalog.Model][]*catalog.Deployment{}, boxes: map[*catalog.Deployment]*policy.BoxedTarget{}}
 	for _, name := range o.Disabled {
