@@ -26,7 +26,7 @@ schemas sdk/wire/wirepb
 sdk/*
 sdk
 core/dialect
-core/config core/h1 core/dialect/* core/store
+core/config core/h1 core/dialect/* core/store core/limits
 core/pluginhost core/policy core/catalog core/credential core/fault core/ledger core/telemetry
 core/admit core/cache core/guard core/health
 core/route

@@ -1,0 +1,225 @@
+package limits
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valkey-io/valkey-go"
+)
+
+// Shared is counters in a Valkey or Redis server that several gateways share. Each reservation and each end of one is one
+// script, one round trip, for all of an account's counters.
+//
+// A request's part of concurrency and budget is a lease there, which its gateway renews: of a gateway that has crashed the
+// requests end when their leases do, and the money that they had reserved counts as spent. The gateways' clocks must agree
+// to within a few seconds.
+type Shared struct {
+	link    link
+	leases  leases
+	refused refused
+	log     *slog.Logger
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+	late    backlog
+}
+
+// Times of the leases.
+const (
+	leaseFor   = time.Minute
+	renewEvery = leaseFor / 4
+	retryEvery = time.Second
+)
+
+//go:embed take.lua
+var takeText string
+
+//go:embed end.lua
+var endText string
+
+//go:embed seed.lua
+var seedText string
+
+// Open gives the counters that a URL names: memory://, valkey://…, valkeys://…, redis://…, rediss://…, unix://…. A server
+// need not answer yet: until it does, reservations give ErrDown. The caller closes them.
+func Open(url string, log *slog.Logger) (Counters, error) {
+	if url == "" || url == "memory://" {
+		return NewMemory(time.Now()), nil
+	}
+	return openShared(url, log)
+}
+
+func openShared(url string, log *slog.Logger) (*Shared, error) {
+	o, err := valkey.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("counters: %w", err)
+	}
+	o.DisableCache, o.DisableRetry = true, true
+	o.ConnWriteTimeout, o.Dialer.Timeout = connLimit, connLimit
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Shared{log: log, stop: stop, link: newLink(o, log)}
+	s.leases.all = map[uint64]*lease{}
+	s.tasks.Go(func() { s.link.connect(ctx) })
+	s.tasks.Go(func() { s.every(ctx, renewEvery, s.renew) })
+	s.tasks.Go(func() { s.every(ctx, retryEvery, s.catchUp) })
+	return s, nil
+}
+
+// every runs a task at intervals until ctx ends.
+func (s *Shared) every(ctx context.Context, d time.Duration, task func(context.Context)) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			task(ctx)
+		}
+	}
+}
+
+// Close implements Counters. Ends that have not reached the server are tried once more.
+func (s *Shared) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	s.catchUp(ctx)
+	s.stop()
+	s.tasks.Wait()
+	s.link.close()
+}
+
+// Look implements Counters: it remembers for how long the server has last refused.
+func (s *Shared) Look(a *Account, now time.Time) Refusal {
+	for i := range a.Levels {
+		l := &a.Levels[i]
+		if l.PerMinute[Requests] == 0 {
+			continue
+		}
+		if after := s.refused.until(l, now); after > 0 {
+			return Refusal{Limit: OverRequests, Level: l, Most: l.PerMinute[Requests], Need: 1, After: after}
+		}
+	}
+	return Refusal{}
+}
+
+// Reserve implements Counters. It waits no longer than a quarter of a second.
+func (s *Shared) Reserve(ctx context.Context, a *Account, n Need, now time.Time, h *Hold) (Verdict, error) {
+	if len(a.Levels) == 0 {
+		*h = Hold{}
+		return Verdict{}, nil
+	}
+	taken := Hold{account: a, need: n, id: rand.Uint64(), leased: now.Add(leaseFor)}
+	for i := range a.Levels {
+		l, k := &a.Levels[i], &taken.marks[i]
+		k.each, k.window = l.Budget.Each, l.Budget.Each.Start(now).Unix()
+	}
+	got, sent, err := s.link.run(ctx, take, a.keys(), takeArgs(&taken, now))
+	if err == nil && len(got) != 1+perReading*len(a.Levels) {
+		err, sent = fmt.Errorf("counters: the script answered %d numbers", len(got)), true
+	}
+	if err != nil {
+		if sent { // it may have been taken
+			taken.unsure = true
+			taken.remember(now, &[maxLevels]reading{})
+			s.late.add(ending{hold: taken, at: now}, s.log)
+		}
+		return Verdict{}, err
+	}
+	var read [maxLevels]reading
+	for i := range a.Levels {
+		read[i] = readingOf(got[1+i*perReading:], &taken.marks[i])
+	}
+	v := judge(a, &n, now, &read)
+	if got[0] == 1 {
+		v.Refusal, v.Unknown = Refusal{}, 0
+		taken.remember(now, &read)
+		s.leases.add(&taken)
+		*h = taken
+		return v, nil
+	}
+	s.refused.add(&v.Refusal, now)
+	return v, nil
+}
+
+// remember keeps up to when each rate is used by the hold.
+func (h *Hold) remember(now time.Time, read *[maxLevels]reading) {
+	for i := range h.account.Levels {
+		l, k := &h.account.Levels[i], &h.marks[i]
+		for r := range rates {
+			if limit := l.PerMinute[r]; limit > 0 {
+				k.limit[r] = limit
+				k.full[r] = now.UnixNano() + min(read[i].ahead[r]+span(h.need.of(r), limit), furthest)
+			}
+		}
+	}
+}
+
+// Settle implements Counters. Where the server does not answer it is told later.
+func (s *Shared) Settle(h *Hold, used Use, now time.Time) {
+	s.end(h, Need{Use: used, Requests: h.need.Requests}, now)
+}
+
+// Refund implements Counters.
+func (s *Shared) Refund(h *Hold, now time.Time) { s.end(h, Need{}, now) }
+
+func (s *Shared) end(h *Hold, used Need, now time.Time) {
+	if !h.Open() {
+		return
+	}
+	h.leased = s.leases.remove(h)
+	e := ending{hold: *h, used: used, at: now}
+	h.account = nil
+	if s.tell(context.Background(), &e) != nil {
+		s.late.add(e, s.log)
+	}
+}
+
+// tell tells the server of an end.
+func (s *Shared) tell(ctx context.Context, e *ending) error {
+	_, _, err := s.link.run(ctx, finish, e.hold.account.keys(), e.args(time.Now()))
+	return err
+}
+
+// Seed implements Counters.
+func (s *Shared) Seed(ctx context.Context, a *Account, level int, nano int64, now time.Time) error {
+	l := &a.Levels[level]
+	each := l.Budget.Each
+	args := []string{each.String(), strconv.FormatInt(each.Start(now).Unix(), 10)}
+	args = appendHalves(args, max(nano, 0))
+	args = append(args, strconv.FormatInt(keepFor(l, now), 10))
+	_, _, err := s.link.run(ctx, seed, a.keys()[2*level:2*level+1], args)
+	return err
+}
+
+// Spent implements Counters.
+func (s *Shared) Spent(ctx context.Context, a *Account, level int, now time.Time) (Money, bool, error) {
+	each := a.Levels[level].Budget.Each
+	f, err := s.link.fields(ctx, a.keys()[2*level], "period", "window", "spenth", "spentl", "heldh", "heldl")
+	if err != nil || f[0] != each.String() {
+		return Money{}, false, err
+	}
+	if w, _ := strconv.ParseInt(f[1], 10, 64); w < each.Start(now).Unix() {
+		return Money{}, true, nil
+	}
+	var n [4]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt(f[2+i], 10, 64) // the script writes whole numbers
+	}
+	return Money{Spent: n[0]*base + n[1], Held: n[2]*base + n[3]}, true, nil
+}
+
+// keys names an account's counters: two for each level. What stands in braces puts them on one server of a cluster.
+func (a *Account) keys() []string {
+	keys := make([]string, 0, 2*len(a.Levels))
+	for i := range a.Levels {
+		k := "penstock:{" + a.group + "}:" + a.Levels[i].id
+		keys = append(keys, k, k+":leases")
+	}
+	return keys
+}
