@@ -151,8 +151,12 @@ func (r *request) choose() *sdk.Failure {
 		return f
 	}
 	r.candidates = r.candidates[:0]
-	for _, d := range r.decision.Candidates {
-		r.candidates = append(r.candidates, r.gen.Candidate(d))
+	for i, d := range r.decision.Candidates {
+		if len(r.decision.Plans) > 0 {
+			r.candidates = append(r.candidates, r.gen.Planned(d, &r.decision.Plans[i]))
+		} else {
+			r.candidates = append(r.candidates, r.gen.Candidate(d))
+		}
 	}
 	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
 		r.candidates = r.candidates[:1]

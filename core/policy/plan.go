@@ -21,6 +21,7 @@ type Plan struct {
 	Commit                      string        // as the configuration's stream.commit: content, first_byte, whole, bytes:N, time:T
 	OnDisconnect                string        // drain, cancel
 	OnBreak                     string        // error, continue
+	Refusals                    bool          // a refusal of the content may be another candidate's to serve
 	Continuation                string        // what the next candidate is asked to go on by; with OnBreak continue alone
 }
 
@@ -81,6 +82,12 @@ func (p *Plan) say(name string, v starlark.Value) error {
 			return refuse(Raised, "attempt: retries: got %s, want 0 to %d", brief(v), maxRetries)
 		}
 		p.Tries = n + 1
+	case "refusals":
+		b, ok := v.(starlark.Bool)
+		if !ok {
+			return refuse(Raised, "attempt: refusals: got %s, want True or False", v.Type())
+		}
+		p.Refusals = bool(b)
 	case "commit":
 		return word(name, v, &p.Commit, commitRule.MatchString, "content, first_byte, whole, bytes:N or time:T")
 	case "on_disconnect":
@@ -90,7 +97,7 @@ func (p *Plan) say(name string, v starlark.Value) error {
 	case "continuation":
 		return word(name, v, &p.Continuation, func(s string) bool { return s != "" && len(s) <= maxContinuation }, "a text of up to 4 KiB")
 	default:
-		return refuse(Raised, "attempt: %s: no such argument, want connect, first_content, idle, total, hedge, retries, commit, on_disconnect, on_break or continuation", name)
+		return refuse(Raised, "attempt: %s: no such argument, want connect, first_content, idle, total, hedge, retries, commit, on_disconnect, on_break, continuation or refusals", name)
 	}
 	return nil
 }
@@ -137,6 +144,9 @@ func (p *Plan) String() string {
 		if word.is != "" {
 			parts = append(parts, word.name+" = "+syntax.Quote(word.is, false))
 		}
+	}
+	if p.Refusals {
+		parts = append(parts, "refusals = True")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -132,7 +132,7 @@ def plan(_req, targets):
     attempt(targets[0], connect = 0.5, first_content = 20, idle = 30, total = 600, hedge = 1.25, retries = 2, commit = "bytes:4096",
             on_disconnect = "cancel", on_break = "continue", continuation = "Go on.")
     attempt(targets[-1], retries = 5, idle = 1)
-    attempt(targets[-1], retries = 0, total = None)
+    attempt(targets[-1], retries = 0, total = None, refusals = True)
 `)
 	if !p.HasPlan() || p.HasChoose() {
 		t.Error("want a plan and no choose")
@@ -144,14 +144,14 @@ def plan(_req, targets):
 	want := []Plan{
 		{Connect: 500 * time.Millisecond, FirstContent: 20 * time.Second, Idle: 30 * time.Second, Total: 10 * time.Minute,
 			Hedge: 1250 * time.Millisecond, Tries: 3, Commit: "bytes:4096", OnDisconnect: "cancel", OnBreak: "continue", Continuation: "Go on."},
-		{}, {Tries: 1},
+		{}, {Tries: 1, Refusals: true},
 	}
 	if d := cmp.Diff(want, plans); d != "" {
 		t.Error(d)
 	}
 	const said = `connect = 0.5, first_content = 20, idle = 30, total = 600, hedge = 1.25, retries = 2, commit = "bytes:4096", ` +
 		`on_disconnect = "cancel", on_break = "continue", continuation = "Go on."`
-	for i, want := range []string{said, "", "retries = 0"} {
+	for i, want := range []string{said, "", "retries = 0, refusals = True"} {
 		if got := plans[i].String(); got != want {
 			t.Errorf("plan %d: got %s, want %s", i, got, want)
 		}

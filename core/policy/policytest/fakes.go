@@ -241,5 +241,8 @@ func said(p *policy.Plan) *starlark.Dict {
 			put(d, word.name, starlark.String(word.is))
 		}
 	}
+	if p.Refusals {
+		put(d, "refusals", starlark.True)
+	}
 	return d
 }
