@@ -25,7 +25,6 @@ type Backend struct {
 	mu      sync.Mutex // guards what follows
 	breaker breaker
 	retries meter
-	trials  window
 	timings timings
 }
 
@@ -117,6 +116,12 @@ func (b *Backend) settle(p *Pass, o *Outcome, v verdict) {
 	b.mu.Unlock()
 	b.registry.tell(b, changed)
 	b.registry.tell(b, held)
+}
+
+// Ready says whether a request would be admitted. It takes no lock.
+func (b *Backend) Ready(now time.Time) bool {
+	gate := b.gate.Load()
+	return gate == 0 || b.registry.since(now) >= gate
 }
 
 // Look gives the state at a time.

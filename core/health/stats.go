@@ -120,32 +120,31 @@ func (b *Backend) Stats(now time.Time) Stats {
 		TokensPerSecond: t.speed, ErrorRate: t.errorRate(now), InFlight: b.inFlight.Load()}
 }
 
-// What is tried of a backend of which no latency is known.
-const (
-	maxTrials   = 3
-	trialWindow = time.Minute
-)
+// maxUntried bounds the requests to a backend of which no latency is known: in flight at once, and within retryWindow.
+const maxUntried = 3
 
-// Cost is what a request to the backend is expected to cost in time: the latency to the first content by peak EWMA, times
-// the requests in flight and this one, over the share that succeeds. Where nothing has been measured it is 0, so that
-// the backend is tried, but for maxTrials requests within trialWindow at most: then it is infinite.
-func (b *Backend) Cost(now time.Time) float64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	c := b.timings.cost(now)
-	if c > 0 {
-		const leastShare = 0.05
-		return c * float64(b.inFlight.Load()+1) / max(1-b.timings.errorRate(now), leastShare)
-	}
-	if b.trials.sum(now, trialWindow) >= maxTrials {
-		return math.Inf(1)
-	}
-	return 0
+// Load is what backends are compared by for speed.
+type Load struct {
+	// Cost is what a request to the backend is expected to take until its first content, in seconds: the latency by peak
+	// EWMA, times the requests in flight and this one, over the share that succeeds. It is 0 where nothing was measured yet,
+	// so that the backend is tried, and infinite when maxUntried requests are finding out.
+	Cost float64
+	// Speed is in tokens a second; 0 where nothing was measured yet.
+	Speed float64
 }
 
-// Try takes one of the trials of a backend whose Cost is 0.
-func (b *Backend) Try(now time.Time) {
+// Load gives what is expected now.
+func (b *Backend) Load(now time.Time) Load {
+	const leastShare = 0.05
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trials.add(now, trialWindow)
+	l := Load{Cost: b.timings.cost(now), Speed: b.timings.speed}
+	n := b.inFlight.Load()
+	switch {
+	case l.Cost > 0:
+		l.Cost *= float64(n+1) / max(1-b.timings.errorRate(now), leastShare)
+	case n >= maxUntried || b.requests.sum(now, retryWindow) >= maxUntried:
+		l.Cost = math.Inf(1)
+	}
+	return l
 }
