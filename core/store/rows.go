@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"time"
+)
+
+// Row is one upstream call in the ledger, or one answer out of the cache (attempt 0). Its JSON is what `penstock ledger list`
+// and the admin API print. InputTokens includes what was read from a cache and written to one, OutputTokens includes
+// reasoning.
+type Row struct {
+	Seq              int64     `json:"-"` // the order of insertion; given by the store
+	RequestID        string    `json:"request_id"`
+	Attempt          int       `json:"attempt"`
+	Generation       int64     `json:"generation"`
+	Key              string    `json:"key"`
+	Team             string    `json:"team"`
+	Model            string    `json:"model"`
+	Provider         string    `json:"provider"`
+	Deployment       string    `json:"deployment"`
+	Credential       string    `json:"credential"`
+	StartedAt        time.Time `json:"started_at"`
+	EndedAt          time.Time `json:"ended_at"`
+	Status           string    `json:"status"`
+	Outcome          string    `json:"outcome"`
+	InputTokens      int64     `json:"input_tokens"`
+	CacheReadTokens  int64     `json:"cache_read_tokens"`
+	CacheWriteTokens int64     `json:"cache_write_tokens"`
+	OutputTokens     int64     `json:"output_tokens"`
+	ReasoningTokens  int64     `json:"reasoning_tokens"`
+	CostNanoUSD      int64     `json:"cost_nano_usd"`
+	Estimated        bool      `json:"estimated"`
+	PossibleCost     bool      `json:"possible_cost"` // refunded, and yet the provider may charge for it
+}
+
+// MaxCost is more than one call can cost, in nano-USD: a million USD. Costs beyond it are kept as it, so that no sum of
+// them overflows.
+const MaxCost = 1_000_000 * 1_000_000_000
+
+const insertRow = `INSERT INTO ledger (request_id, attempt, generation, key, team, model, provider, deployment, credential, started_at, ended_at,
+	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+ON CONFLICT (request_id, attempt) DO NOTHING`
+
+// values are a row's, in the order of insertRow.
+func (r *Row) values() []any {
+	return []any{plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Model), plain(r.Provider), plain(r.Deployment),
+		plain(r.Credential), micros(r.StartedAt), micros(r.EndedAt), plain(r.Status), plain(r.Outcome), r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens,
+		r.OutputTokens, r.ReasoningTokens, min(r.CostNanoUSD, MaxCost), r.Estimated, r.PossibleCost}
+}
+
+// InsertRows adds rows to the ledger, all of them or none. One whose request and attempt are there already changes nothing,
+// so that whoever does not know whether rows arrived sends them again.
+func (s *Store) InsertRows(ctx context.Context, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return s.failed(s.backend.insertRows(ctx, rows))
+}
+
+// Filter chooses rows of the ledger. What is empty chooses all.
+type Filter struct {
+	RequestID  string
+	Key, Model string
+	Since      time.Time // of the call's start
+	Until      time.Time // the first moment that is no longer wanted
+	Limit      int       // the newest so many
+}
+
+// Rows gives the rows that a filter chooses, in the order in which they were written. After an error there are no more. It
+// reads as it goes: the store is busy with it until the end, for which there is no limit but the context's.
+func (s *Store) Rows(ctx context.Context, f Filter) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		rows, err := s.query(ctx, &f)
+		if err != nil {
+			yield(Row{}, s.failed(err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			r, err := scanRow(rows)
+			if !yield(r, s.failed(err)) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(Row{}, s.failed(err))
+		}
+	}
+}
+
+func (s *Store) query(ctx context.Context, f *Filter) (*sql.Rows, error) {
+	if f.RequestID != "" { // by the index of the table's own
+		return s.read.QueryContext(ctx, selectRequest, plain(f.RequestID))
+	}
+	until, limit := int64(1)<<62, int64(1)<<62
+	if !f.Until.IsZero() {
+		until = micros(f.Until)
+	}
+	if f.Limit > 0 {
+		limit = int64(f.Limit)
+	}
+	return s.read.QueryContext(ctx, selectRows, micros(f.Since), until, plain(f.Key), plain(f.Model), limit)
+}
+
+const selectRequest = `SELECT seq, request_id, attempt, generation, key, team, model, provider, deployment, credential, started_at, ended_at, status, outcome,
+	input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
+FROM ledger WHERE request_id = $1 ORDER BY seq`
+
+const selectRows = `SELECT * FROM (
+	SELECT seq, request_id, attempt, generation, key, team, model, provider, deployment, credential, started_at, ended_at, status, outcome,
+		input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
+	FROM ledger
+	WHERE started_at >= $1 AND started_at < $2 AND (CAST($3 AS TEXT) = '' OR key = $3) AND (CAST($4 AS TEXT) = '' OR model = $4)
+	ORDER BY seq DESC LIMIT $5
+) AS newest ORDER BY seq`
+
+func scanRow(rows *sql.Rows) (Row, error) {
+	var r Row
+	var started, ended int64
+	err := rows.Scan(&r.Seq, &r.RequestID, &r.Attempt, &r.Generation, &r.Key, &r.Team, &r.Model, &r.Provider, &r.Deployment, &r.Credential, &started, &ended,
+		&r.Status, &r.Outcome, &r.InputTokens, &r.CacheReadTokens, &r.CacheWriteTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CostNanoUSD, &r.Estimated, &r.PossibleCost)
+	r.StartedAt, r.EndedAt = fromMicros(started), fromMicros(ended)
+	return r, err
+}

@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"modernc.org/sqlite"
+)
+
+// sqliteBackend is a database in a file. SQLite takes one writer at a time, so there is one: a goroutine that carries out
+// what waits together in one transaction.
+type sqliteBackend struct {
+	db     *sql.DB // one connection
+	queue  chan *job
+	quit   chan struct{}
+	done   chan struct{}
+	ending sync.Once
+}
+
+// job is a write that waits for its transaction.
+type job struct {
+	fn    func(ctx context.Context, tx *sql.Tx) error
+	taken atomic.Bool // by the writer, or by its owner, who waits no longer
+	done  chan error
+}
+
+const (
+	maxWaiting = 256 // writes that wait for the writer
+	maxGroup   = 64  // writes of one transaction
+	readers    = 4   // connections that read
+)
+
+// errClosed is what a write gets after Close.
+var errClosed = errors.New("closed")
+
+func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
+	s := &Store{name: "store " + file, log: o.Log}
+	if !o.ReadOnly {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return nil, s.failed(err)
+		}
+	}
+	read, err := openFile(file, "ro", readers)
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	if s.read = read; o.ReadOnly {
+		s.backend = readOnly{func(ctx context.Context) error { return intactSQLite(ctx, read) }}
+		if err := migrateSQLite(ctx, read, true); err != nil {
+			read.Close()
+			return nil, s.failed(err)
+		}
+		return s, nil
+	}
+	b := &sqliteBackend{queue: make(chan *job, maxWaiting), quit: make(chan struct{}), done: make(chan struct{})}
+	if b.db, err = openFile(file, "rwc", 1); err == nil {
+		if err = migrateSQLite(ctx, b.db, false); err == nil {
+			s.backend = b
+			go b.run()
+			return s, nil
+		}
+		b.db.Close()
+	}
+	read.Close()
+	return nil, s.failed(err)
+}
+
+// openFile opens a pool of connections. A commit is written to the log and not flushed (synchronous NORMAL): it survives
+// the process and not a power cut, and a power cut damages nothing.
+func openFile(file, mode string, connections int) (*sql.DB, error) {
+	q := url.Values{"mode": {mode}, "_busy_timeout": {"5000"}, "_defensive": {"1"}, "_dqs": {"0"}}
+	if mode == "ro" {
+		q.Set("_query_only", "1")
+	} else {
+		q.Set("_journal_mode", "WAL")
+		q.Set("_synchronous", "NORMAL")
+		q.Set("_txlock", "immediate") // a read lock that is upgraded fails at once where another process writes
+	}
+	c, err := sqlite.NewConnector((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// migrateSQLite brings the tables up to date, in one transaction that holds the write lock.
+func migrateSQLite(ctx context.Context, db *sql.DB, readOnly bool) error {
+	list, err := migrations("sqlite")
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: readOnly})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var have int
+	if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return err
+	}
+	if have >= len(list) || readOnly {
+		return upToDate(have, len(list))
+	}
+	for i := have; i < len(list); i++ { // each ends with the number that it brings the schema to
+		if _, err := tx.ExecContext(ctx, list[i]); err != nil {
+			return fmt.Errorf("migration %d: %w", i+1, err)
+		}
+	}
+	return tx.Commit()
+}
+
+func (b *sqliteBackend) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
+	j := &job{fn: fn, done: make(chan error, 1)}
+	select {
+	case <-b.quit:
+		return errClosed
+	default:
+	}
+	select {
+	case b.queue <- j:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.quit:
+		return errClosed
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		if j.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+	case <-b.done:
+		if j.taken.CompareAndSwap(false, true) {
+			return errClosed
+		}
+	}
+	return <-j.done // what is being carried out is over within the writer's patience
+}
+
+// run carries writes out until the end, and then what still waits.
+func (b *sqliteBackend) run() {
+	defer close(b.done)
+	for {
+		select {
+		case j := <-b.queue:
+			b.commit(b.group(j))
+		case <-b.quit:
+			for len(b.queue) > 0 {
+				b.commit(b.group(<-b.queue))
+			}
+			return
+		}
+	}
+}
+
+// group takes what waits behind the first.
+func (b *sqliteBackend) group(first *job) []*job {
+	list := []*job{first}
+	for len(list) < maxGroup {
+		select {
+		case j := <-b.queue:
+			list = append(list, j)
+		default:
+			return list
+		}
+	}
+	return list
+}
+
+// commit carries a group out. Each write stands in a savepoint, so that one that fails takes none of the others with it.
+func (b *sqliteBackend) commit(list []*job) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	results := make([]error, len(list))
+	list = slices.DeleteFunc(list, func(j *job) bool { return !j.taken.CompareAndSwap(false, true) })
+	err := inTransaction(ctx, b.db, func(tx *sql.Tx) error {
+		for i, j := range list {
+			var fatal error
+			if results[i], fatal = inSavepoint(ctx, tx, j); fatal != nil {
+				return fatal
+			}
+		}
+		return nil
+	})
+	for i, j := range list {
+		if results[i] == nil {
+			results[i] = err
+		}
+		j.done <- results[i]
+	}
+}
+
+// inSavepoint gives what became of a write, and an error where the transaction cannot go on. The context is the group's:
+// where one of its own ended in the middle of a statement, SQLite would take back what the whole group has written
+// (https://www.sqlite.org/c3ref/interrupt.html).
+func inSavepoint(ctx context.Context, tx *sql.Tx, j *job) (result, fatal error) {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT one"); err != nil {
+		return err, err
+	}
+	if result = j.fn(ctx, tx); result != nil {
+		if _, err := tx.ExecContext(ctx, "ROLLBACK TO one"); err != nil {
+			return result, err
+		}
+	}
+	_, fatal = tx.ExecContext(ctx, "RELEASE one")
+	return result, fatal
+}
+
+func inTransaction(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) error {
+	return b.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		st, err := tx.PrepareContext(ctx, insertRow)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		for i := range rows {
+			if _, err := st.ExecContext(ctx, rows[i].values()...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// announce has nobody to tell: a file has one gateway.
+func (b *sqliteBackend) announce(context.Context, *sql.Tx, Event) error { return nil }
+
+func (b *sqliteBackend) intact(ctx context.Context) error { return intactSQLite(ctx, b.db) }
+
+func intactSQLite(ctx context.Context, db *sql.DB) error {
+	var said string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&said); err != nil {
+		return err
+	}
+	if said != "ok" {
+		return fmt.Errorf("damaged: %s", said)
+	}
+	return nil
+}
+
+func (b *sqliteBackend) close() {
+	b.ending.Do(func() { close(b.quit) })
+	<-b.done
+	b.db.Close()
+}
