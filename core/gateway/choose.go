@@ -86,7 +86,7 @@ func (r *request) limits() relay.Limits {
 func (r *request) Allows(name string) bool { return r.key.Allows(name) }
 
 // Models gives the models that the key may use; see route.Caller.
-func (r *request) Models() *policy.Models { return r.gen.PolicyModels(r.key) }
+func (r *request) Models(s *route.Statistics) *policy.Models { return r.gen.PolicyModels(r.key, s) }
 
 // Describe gives the request as policies see it; see route.Caller.
 func (r *request) Describe() *policy.Request {

@@ -2,10 +2,11 @@ package generation
 
 import (
 	"crypto/sha256"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/route"
 )
 
 // Key is who may ask for what.
@@ -16,8 +17,13 @@ type Key struct {
 	Expires time.Time       // zero: never
 	models  map[string]bool // nil: all
 
-	described    sync.Once
-	policyModels *policy.Models // made once, when a policy is first asked for the key
+	seen atomic.Pointer[keyModels] // what policies were last shown; nil: none was asked for the key yet
+}
+
+// keyModels are the models that a key may use under statistics.
+type keyModels struct {
+	statistics *route.Statistics
+	models     *policy.Models
 }
 
 // Allows says whether the key may use a model.

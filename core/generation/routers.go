@@ -25,7 +25,7 @@ var defaultRouters = [...]string{embedded + "auto", embedded + "free"}
 
 // routers compiles the routers, runs their tests, and makes the table of what can be asked for.
 func (c *compilation) routers() {
-	o := route.Options{Catalog: c.gen.Catalog}
+	o := route.Options{Catalog: c.gen.Catalog, Off: c.Disabled}
 	for i := range c.cfg.Models {
 		if m := &c.cfg.Models[i]; m.Disabled {
 			o.Disabled = append(o.Disabled, m.Name)
@@ -159,10 +159,14 @@ func (g *Generation) Planned(d *catalog.Deployment, p *policy.Plan) relay.Candid
 }
 
 // PolicyModels gives the models that a key may use, as policies see them.
-func (g *Generation) PolicyModels(k *Key) *policy.Models {
+func (g *Generation) PolicyModels(k *Key, s *route.Statistics) *policy.Models {
 	if k.models == nil {
-		return g.Routes.Models()
+		return s.Models()
 	}
-	k.described.Do(func() { k.policyModels = g.Routes.Describe(k.Allows) })
-	return k.policyModels
+	if seen := k.seen.Load(); seen != nil && seen.statistics == s {
+		return seen.models
+	}
+	models := s.Describe(k.Allows)
+	k.seen.Store(&keyModels{s, models})
+	return models
 }

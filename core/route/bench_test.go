@@ -41,7 +41,7 @@ type anyone struct{ on *route.Table }
 
 func (anyone) Allows(string) bool { return true }
 
-func (a anyone) Models() *policy.Models { return a.on.Models() }
+func (a anyone) Models(s *route.Statistics) *policy.Models { return s.Models() }
 
 func (anyone) Describe() *policy.Request {
 	return &policy.Request{Model: "auto", Dialect: "openai-chat", Tokens: 150_000, MaxOutput: 4096, Tools: true, Needs: []string{"tools"}}

@@ -22,6 +22,7 @@ type branch struct {
 type work struct {
 	fit    []*catalog.Deployment
 	skips  []Skip
+	waits  waits
 	seats  []policy.Candidate
 	choice policy.Choice
 	trace  policy.Trace
@@ -40,7 +41,7 @@ func (w *work) begin(keepPrints bool) {
 	clear(w.fit)
 	clear(w.seats)
 	w.fit, w.skips, w.seats = w.fit[:0], w.skips[:0], w.seats[:0]
-	w.trace, w.err = policy.Trace{KeepPrints: keepPrints}, nil
+	w.trace, w.err, w.waits = policy.Trace{KeepPrints: keepPrints}, nil, waits{}
 }
 
 func (w *work) skip(deployment, stage, reason string) {
@@ -58,6 +59,7 @@ func (x *expansion) batches(ctx context.Context, enough int) (*Router, error) {
 	}
 	for from := 0; from < len(d.branches) && len(d.Candidates)-had < enough; from += batch {
 		list := d.branches[from:min(from+batch, len(d.branches))]
+		x.survey(list)
 		x.expand(ctx, list, first+from)
 		for i := range list {
 			b := &list[i]
@@ -77,6 +79,7 @@ func (x *expansion) batches(ctx context.Context, enough int) (*Router, error) {
 // merge adds what came of a branch. A deployment that is a candidate already is none again,
 // which is not looked at where a branch stands alone.
 func (d *Decision) merge(b *branch, index int, alone bool) {
+	d.wave.waits.add(&b.waits)
 	for _, s := range b.skips {
 		s.Branch = index
 		d.Skips = append(d.Skips, s)
@@ -175,12 +178,15 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 	for _, d := range x.table.deployments(b.model) {
 		if why := x.off(d.ID); why != "" {
 			b.skip(d.ID, "disabled", why)
-		} else if why := x.prefs.refuse(d, b.variant); why != "" {
+		} else if why := x.prefs.refuse(d.Deployment, b.variant); why != "" {
 			b.skip(d.ID, "provider", why)
-		} else if stage, why := unfit(d, x.q.Facts); stage != "" {
+		} else if stage, why := unfit(d.Deployment, x.q.Facts); stage != "" {
 			b.skip(d.ID, stage, why)
+		} else if stage, state := x.into.wave.ill(d); state != nil {
+			b.skip(d.ID, stage, reasonOf(state, x.q.Now))
+			b.waits.note(state)
 		} else {
-			b.fit = append(b.fit, d)
+			b.fit = append(b.fit, d.Deployment)
 		}
 	}
 	switch {
@@ -190,13 +196,15 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 		x.choose(ctx, b)
 	case b.model.Strategy == catalog.Weighted:
 		shuffle(b.fit, newDraws(x.q.Seed, index))
+	case b.model.Strategy == catalog.Fastest:
+		x.fastest(b.fit, newDraws(x.q.Seed, index))
 	}
-	x.prefs.arrange(b.fit, b.variant)
+	x.arrange(b.fit, b.variant)
 }
 
 // seat is a deployment as policies see it for this request.
 func (x *expansion) seat(d *catalog.Deployment) policy.Candidate {
-	return policy.Candidate{Target: x.table.boxes[d]}
+	return policy.Candidate{Target: x.stats.targets[x.table.targets[d].place].box}
 }
 
 // choose has the policy order the deployments of a branch.

@@ -56,7 +56,7 @@ func (t *Table) leads(ctx context.Context, r *Router) []*Router {
 	}
 	add(r.OnError)
 	for _, req := range probes(r.Name) {
-		if names, err := r.Policy.Route(ctx, &req, t.models, nil); err == nil { // a failure leads nowhere but to on_error
+		if names, err := r.Policy.Route(ctx, &req, t.measured.now.Load().Models(), nil); err == nil { // a failure leads nowhere but to on_error
 			add(names)
 		}
 	}

@@ -23,6 +23,7 @@ type expansion struct {
 	prefs    Preferences
 	req      *policy.Request // described when a policy is first asked
 	models   *policy.Models
+	stats    *Statistics                    // that all policies of this request see
 	disabled map[string]store.DisabledModel // read once
 	failed   map[*Router]error              // policies that are not asked again for this request
 	open     []*Router                      // those whose branches are being listed, outermost first
@@ -48,7 +49,7 @@ func (x *expansion) root(ctx context.Context, name string) error {
 	if x.into.Router == "" {
 		x.into.Router = f.router.Name
 	}
-	branches, skips, candidates := len(x.into.Branches), len(x.into.Skips), len(x.into.Candidates)
+	branches, skips, candidates, waits := len(x.into.Branches), len(x.into.Skips), len(x.into.Candidates), x.into.wave.waits
 	for {
 		x.begin()
 		if err := x.router(ctx, f.router, f.variant); err != nil {
@@ -72,7 +73,7 @@ func (x *expansion) root(ctx context.Context, name string) error {
 			delete(d.seen, c)
 		}
 		d.Branches, d.Skips, d.Candidates, d.by = d.Branches[:branches], d.Skips[:skips], d.Candidates[:candidates], d.by[:candidates]
-		d.Plans = d.Plans[:min(len(d.Plans), candidates)]
+		d.Plans, d.wave.waits = d.Plans[:min(len(d.Plans), candidates)], waits
 	}
 }
 
@@ -131,7 +132,8 @@ func (x *expansion) ask(ctx context.Context, r *Router, v variant) error {
 		return ErrQuarantined
 	}
 	if x.req == nil {
-		x.req, x.models = x.q.Caller.Describe(), x.q.Caller.Models()
+		x.stats = x.table.Statistics(x.q.Now)
+		x.req, x.models = x.q.Caller.Describe(), x.q.Caller.Models(x.stats)
 	}
 	trace := policy.Trace{KeepPrints: x.q.KeepPrints}
 	names, err := r.Policy.Route(ctx, x.req, x.models, &trace)

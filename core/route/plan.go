@@ -55,12 +55,13 @@ func (d *Decision) padPlans() {
 }
 
 // sortPlanned orders the candidates, and their plans with them.
-func (p *Preferences) sortPlanned(d *Decision) {
+func (x *expansion) sortPlanned() {
+	d := x.into
 	plans := make(map[*catalog.Deployment]policy.Plan, len(d.Plans))
 	for i := range d.Plans {
 		plans[d.Candidates[i]] = d.Plans[i]
 	}
-	p.arrange(d.Candidates, variant{})
+	x.arrange(d.Candidates, variant{})
 	for i := range d.Plans {
 		d.Plans[i] = plans[d.Candidates[i]]
 	}

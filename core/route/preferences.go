@@ -24,7 +24,7 @@ type Preferences struct {
 // Sort is an order of deployments.
 type Sort uint8
 
-// The orders. By throughput and by latency leave the order as it is until they are measured.
+// The orders. By throughput and by latency begin with what was not measured yet, a bounded number of times: see health.Load.
 const (
 	Unsorted Sort = iota
 	ByPrice
@@ -76,19 +76,30 @@ func place(list []string, id string) int {
 }
 
 // arrange orders the candidates of one branch.
-func (p *Preferences) arrange(list []*catalog.Deployment, v variant) {
-	by := p.Sort
+func (x *expansion) arrange(list []*catalog.Deployment, v variant) {
+	by := x.prefs.Sort
 	if v.sort != Unsorted {
 		by = v.sort
 	}
-	if len(list) < 2 || p.Order == nil && by != ByPrice {
+	if by > ByPrice && len(x.table.backends) == 0 {
+		by = Unsorted
+	}
+	if len(list) < 2 || x.prefs.Order == nil && by == Unsorted {
 		return
 	}
 	slices.SortStableFunc(list, func(a, b *catalog.Deployment) int {
-		if c := cmp.Compare(p.rank(a), p.rank(b)); c != 0 || by != ByPrice {
+		if c := cmp.Compare(x.prefs.rank(a), x.prefs.rank(b)); c != 0 {
 			return c
 		}
-		return byPrice(a, b)
+		switch by {
+		case ByPrice:
+			return byPrice(a, b)
+		case ByThroughput:
+			return bySpeed(x.load(a), x.load(b))
+		case ByLatency:
+			return cmp.Compare(x.load(a).Cost, x.load(b).Cost)
+		}
+		return 0
 	})
 }
 
@@ -104,9 +115,10 @@ func (p *Preferences) rank(d *catalog.Deployment) int {
 }
 
 // finish does what is about all candidates together.
-func (p *Preferences) finish(d *Decision) {
+func (x *expansion) finish() {
+	p, d := &x.prefs, x.into
 	if p.Across {
-		p.sortPlanned(d)
+		x.sortPlanned()
 	}
 	if !p.NoFallbacks || p.Order != nil || len(d.Candidates) < 2 {
 		return

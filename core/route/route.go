@@ -4,7 +4,7 @@
 //
 // It reads the catalogue and the request's facts and calls nobody. What a policy is and how it is bounded is
 // core/policy's; what can be expressed in a provider's dialect is found out by core/relay's dry run, and attempts are
-// relay's as well. Health and measured latency are not known yet: policies see them as unknown.
+// relay's as well. How backends are is core/health's to know: each is asked once for a request.
 package route
 
 import (
@@ -41,7 +41,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 type Skip struct {
 	Branch     int
 	Deployment string // or the name of the branch, where no deployment of it was looked at
-	Stage      string // resolve, disabled, provider, capabilities, context, choose, repeat, branches
+	Stage      string // resolve, disabled, provider, capabilities, context, health, quarantine, credential, choose, repeat, branches
 	Reason     string
 }
 
@@ -61,6 +61,7 @@ type Decision struct {
 	by        []*Router // whose policy the candidates are from; nil: none
 	seen      map[*catalog.Deployment]int
 	expansion expansion
+	wave      wave
 }
 
 func (d *Decision) reset() {
@@ -74,7 +75,7 @@ type Caller interface {
 	// Allows says whether the key may use a model. It is called from several goroutines.
 	Allows(name string) bool
 	// Models gives the models that the key may use, as policies see them.
-	Models() *policy.Models
+	Models(s *Statistics) *policy.Models
 	// Describe gives the request as policies see it.
 	Describe() *policy.Request
 }
@@ -98,6 +99,7 @@ const MaxAlso = 16
 // the decision then says how far it came.
 func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	into.reset()
+	into.wave.begin(len(t.backends))
 	x := &into.expansion
 	*x = expansion{table: t, q: q, into: into, disabled: t.off.now(), open: x.open[:0], planning: x.planning}
 	if q.Preferences != nil {
@@ -108,7 +110,7 @@ func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 		into.padPlans()
 	}
 	if err == nil {
-		x.prefs.finish(into)
+		x.finish()
 	}
 	return err
 }

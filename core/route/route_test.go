@@ -29,11 +29,11 @@ type caller struct {
 
 func (c *caller) Allows(name string) bool { return c.only == nil || slices.Contains(c.only, name) }
 
-func (c *caller) Models() *policy.Models {
+func (c *caller) Models(s *Statistics) *policy.Models {
 	if c.only == nil {
-		return c.table.Models()
+		return s.Models()
 	}
-	return c.table.Describe(c.Allows)
+	return s.Describe(c.Allows)
 }
 
 func (c *caller) Describe() *policy.Request {

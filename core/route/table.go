@@ -4,17 +4,18 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
-	"github.com/penstock-gateway/penstock/core/policy"
 )
 
 // Options say what a table is made of.
 type Options struct {
 	Catalog  *catalog.Catalog
 	Routers  []*Router
-	Disabled []string  // models that are configured and not served
-	Off      *Disabled // those that operators took out of service since; nil: none
+	Disabled []string                      // models that are configured and not served
+	Off      *Disabled                     // those that operators took out of service since; nil: none
+	Health   map[*catalog.Deployment]Watch // of those that are watched
 	Workers  Workers
 }
 
@@ -35,10 +36,11 @@ type Table struct {
 	routers  map[string]*Router
 	disabled map[string]bool
 	off      *Disabled
-	byID     map[string]*catalog.Model // a deployment by itself
-	cheapest map[*catalog.Model][]*catalog.Deployment
-	boxes    map[*catalog.Deployment]*policy.BoxedTarget
-	models   *policy.Models
+	byID     map[string]*catalog.Model    // a deployment by itself
+	lists    map[*catalog.Model][]*target // in the order of the strategy
+	targets  map[*catalog.Deployment]*target
+	backends []Backend
+	measured measured
 	workers  Workers
 }
 
@@ -46,26 +48,57 @@ type Table struct {
 func NewTable(o Options) *Table {
 	t := &Table{catalog: o.Catalog, order: o.Routers, workers: o.Workers, off: o.Off, routers: make(map[string]*Router, len(o.Routers)),
 		disabled: make(map[string]bool, len(o.Disabled)), byID: map[string]*catalog.Model{},
-		cheapest: map[*catalog.Model][]*catalog.Deployment{}, boxes: map[*catalog.Deployment]*policy.BoxedTarget{}}
+		lists: map[*catalog.Model][]*target{}, targets: map[*catalog.Deployment]*target{}}
 	for _, name := range o.Disabled {
 		t.disabled[name] = true
 	}
 	for _, r := range o.Routers {
 		t.routers[r.Name] = r
 	}
+	places := map[Backend]int{}
 	for _, m := range o.Catalog.Models {
 		for _, d := range m.Deployments {
-			t.byID[d.ID] = &catalog.Model{Name: d.ID, Deployments: []*catalog.Deployment{d}}
-			t.boxes[d] = policy.BoxTarget(describeTarget(d))
+			alone := &catalog.Model{Name: d.ID, Deployments: []*catalog.Deployment{d}}
+			one := t.watch(d, o.Health, places)
+			t.byID[d.ID], t.lists[alone], t.targets[d] = alone, []*target{one}, one
 		}
+		list := slices.Clone(m.Deployments)
 		if m.Strategy == catalog.Cheapest {
-			list := slices.Clone(m.Deployments)
 			slices.SortStableFunc(list, byPrice)
-			t.cheapest[m] = list
+		}
+		for _, d := range list {
+			t.lists[m] = append(t.lists[m], t.targets[d])
 		}
 	}
-	t.models = t.Describe(func(string) bool { return true })
+	t.measured.now.Store(t.measure(nil, time.Time{}))
 	return t
+}
+
+// watch makes the target of a deployment, and gives what it hangs on places among the table's backends.
+func (t *Table) watch(d *catalog.Deployment, health map[*catalog.Deployment]Watch, places map[Backend]int) *target {
+	place := func(b Backend) int {
+		i, ok := places[b]
+		if !ok {
+			i = len(t.backends)
+			places[b] = i
+			t.backends = append(t.backends, b)
+		}
+		return i
+	}
+	one := &target{Deployment: d, place: len(t.targets), backend: -1}
+	w, ok := health[d]
+	if !ok {
+		return one
+	}
+	one.backend = place(w.Deployment)
+	for _, account := range w.Accounts {
+		var list []int
+		for _, b := range account {
+			list = append(list, place(b))
+		}
+		one.accounts = append(one.accounts, list)
+	}
+	return one
 }
 
 // Routers lists the routers in the configuration's order.
@@ -77,27 +110,9 @@ func (t *Table) Router(name string) (*Router, bool) {
 	return r, ok
 }
 
-// Models gives all models as policies see them.
-func (t *Table) Models() *policy.Models { return t.models }
-
-// Describe gives the models for which allows says yes as policies see them. It takes a while: keep the result.
-func (t *Table) Describe(allows func(name string) bool) *policy.Models {
-	var list []policy.Model
-	for _, m := range t.catalog.Models {
-		if allows(m.Name) {
-			list = append(list, describeModel(m))
-		}
-	}
-	return policy.BoxModels(list)
-}
-
-// deployments gives a model's deployments in the order of its strategy; drawing by weight is left to be done.
-func (t *Table) deployments(m *catalog.Model) []*catalog.Deployment {
-	if list, ok := t.cheapest[m]; ok {
-		return list
-	}
-	return m.Deployments
-}
+// deployments gives a model's deployments in the order of its strategy; drawing by weight, and what is measured, are left
+// to be looked at.
+func (t *Table) deployments(m *catalog.Model) []*target { return t.lists[m] }
 
 // found is what stands behind a name: a router, or a model; neither where it is unknown.
 type found struct {

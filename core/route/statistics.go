@@ -1,0 +1,190 @@
+package route
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/health"
+	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Statistics is what policies know of all targets and models at a time: read and boxed once, and shared by all requests
+// until the next. It does not change.
+type Statistics struct {
+	table   *Table
+	at      time.Time
+	targets []statistic // by the target's place
+	models  *policy.Models
+	listed  []policy.Model // in the catalogue's order
+}
+
+// statistic is one target's.
+type statistic struct {
+	measurement
+	box *policy.BoxedTarget
+}
+
+// measurement is what changes of a target.
+type measurement struct {
+	health, quarantine, credential string
+	stats                          health.Stats
+}
+
+// measured holds the newest statistics.
+type measured struct {
+	now atomic.Pointer[Statistics]
+	mu  sync.Mutex // held by the one request that makes the next
+}
+
+// statisticsAge is how old statistics may be when a request takes them up.
+const statisticsAge = 250 * time.Millisecond
+
+// Statistics gives statistics that are not older than statisticsAge, or nearly so where another request is making them.
+func (t *Table) Statistics(now time.Time) *Statistics {
+	s := t.measured.now.Load()
+	if len(t.backends) == 0 || now.Sub(s.at) < statisticsAge || !t.measured.mu.TryLock() {
+		return s
+	}
+	defer t.measured.mu.Unlock()
+	if s = t.measured.now.Load(); now.Sub(s.at) >= statisticsAge {
+		s = t.measure(s, now)
+		t.measured.now.Store(s)
+	}
+	return s
+}
+
+// measure makes statistics. Of those before it takes over what has not changed.
+func (t *Table) measure(was *Statistics, now time.Time) *Statistics {
+	s := &Statistics{table: t, at: now, targets: make([]statistic, len(t.targets))}
+	changed := was == nil
+	for _, m := range t.catalog.Models {
+		for _, one := range t.lists[m] {
+			i := one.place
+			got := t.measureTarget(one, now)
+			if was != nil && was.targets[i].measurement == got {
+				s.targets[i] = was.targets[i]
+				continue
+			}
+			changed = true
+			s.targets[i] = statistic{got, policy.BoxTarget(got.describe(one.Deployment))}
+		}
+	}
+	if !changed {
+		s.listed, s.models = was.listed, was.models
+		return s
+	}
+	s.listed = make([]policy.Model, len(t.catalog.Models))
+	for i, m := range t.catalog.Models {
+		s.listed[i] = describeModel(m)
+		s.sum(&s.listed[i], t.lists[m])
+	}
+	s.models = policy.BoxModels(s.listed)
+	return s
+}
+
+// measureTarget reads a target's backends.
+func (t *Table) measureTarget(one *target, now time.Time) measurement {
+	m := measurement{health: "up", credential: "ok"}
+	if one.backend < 0 {
+		return m
+	}
+	b := t.backends[one.backend]
+	m.stats = b.Stats(now)
+	m.stats.ErrorRate = math.Round(m.stats.ErrorRate*1000) / 1000 // what fades away is not new each time
+	if !b.Ready(now) {
+		m.health = "down"
+	}
+	switch s := b.Look(now); s.Phase {
+	case health.HalfOpen:
+		m.health = "probing"
+	case health.Quarantined:
+		m.quarantine = s.Reason
+	}
+	m.credential = t.credential(one, now)
+	return m
+}
+
+// credential says how the best of a target's accounts is.
+func (t *Table) credential(one *target, now time.Time) string {
+	best := "ok"
+	for i, account := range one.accounts {
+		state := "ok"
+		for _, place := range account {
+			s := t.backends[place].Look(now)
+			switch {
+			case s.OK:
+			case s.Kind == sdk.UpstreamRate:
+				state = worse(state, "limited")
+			default:
+				state = "refused"
+			}
+		}
+		if state == "ok" {
+			return state
+		}
+		if i == 0 || state == "limited" {
+			best = state
+		}
+	}
+	return best
+}
+
+func worse(state, than string) string {
+	if state == "refused" {
+		return state
+	}
+	return than
+}
+
+// describe gives a target as policies see it.
+func (m *measurement) describe(d *catalog.Deployment) *policy.Target {
+	t := describeTarget(d)
+	t.Health, t.Quarantine, t.Credential = m.health, m.quarantine, m.credential
+	t.Latency, t.ErrorRate, t.InFlight = latencyOf(&m.stats), m.stats.ErrorRate, int(m.stats.InFlight)
+	return t
+}
+
+func latencyOf(s *health.Stats) policy.Latency {
+	return policy.Latency{P50: s.P50.Seconds(), P99: s.P99.Seconds(), TTFT: s.FirstContent.Seconds(), TokensPerSecond: s.TokensPerSecond}
+}
+
+// sum says of a model what its deployments have measured: how many are up, and the latency of the one that answers
+// soonest and the error rate of the best among these.
+func (s *Statistics) sum(m *policy.Model, list []*target) {
+	m.Healthy = 0
+	var fastest *health.Stats
+	m.ErrorRate = 1
+	for _, one := range list {
+		t := &s.targets[one.place]
+		if t.health == "down" {
+			continue
+		}
+		m.Healthy++
+		m.ErrorRate = min(m.ErrorRate, t.stats.ErrorRate)
+		if t.stats.FirstContent > 0 && (fastest == nil || t.stats.FirstContent < fastest.FirstContent) {
+			fastest = &t.stats
+		}
+	}
+	if fastest != nil {
+		m.Latency = latencyOf(fastest)
+	}
+}
+
+// Models gives all models as policies see them.
+func (s *Statistics) Models() *policy.Models { return s.models }
+
+// Describe gives the models for which allows says yes as policies see them. It takes a while: keep the result for as long
+// as the statistics are given out.
+func (s *Statistics) Describe(allows func(name string) bool) *policy.Models {
+	var list []policy.Model
+	for i, m := range s.table.catalog.Models {
+		if allows(m.Name) {
+			list = append(list, s.listed[i])
+		}
+	}
+	return policy.BoxModels(list)
+}

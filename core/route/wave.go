@@ -1,0 +1,185 @@
+package route
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/health"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Backend is what may be down: a deployment, or a credential. It is core/health's; its methods are called from several
+// goroutines.
+type Backend interface {
+	Ready(now time.Time) bool
+	Look(now time.Time) health.State
+	Load(now time.Time) health.Load
+	Stats(now time.Time) health.Stats
+}
+
+// Watch is what the health of a deployment hangs on.
+type Watch struct {
+	Deployment Backend
+	Accounts   []Account // of which one must be fit for use; none: no credential is needed
+}
+
+// Account is a credential as the deployment uses it: all of its backends must be ready.
+type Account []Backend
+
+// target is a deployment with its place in the table's records.
+type target struct {
+	*catalog.Deployment
+	place    int     // among the table's targets
+	backend  int     // its own place among the table's backends; -1: it is not watched
+	accounts [][]int // places of backends
+}
+
+// wave is what a request has read of backends: each once, however many branches and targets share it, and all that a batch
+// of branches needs before the batch is expanded. It is the memory of a decision.
+type wave struct {
+	readings []reading // by the backend's place
+	request  uint32    // which request's the readings are
+	waits    waits
+}
+
+// reading is what was read of one backend.
+type reading struct {
+	request uint32 // for which it was read
+	loaded  bool
+	bad     *health.State // nil: ready
+	load    health.Load
+}
+
+// waits is what is known of deployments that health refused.
+type waits struct {
+	refused int
+	limited int       // of them, for the rate of requests
+	soonest time.Time // when the first of them may be asked
+}
+
+// begin forgets what was read for the request before.
+func (w *wave) begin(backends int) {
+	if w.request++; len(w.readings) < backends || w.request == 0 {
+		w.readings, w.request = make([]reading, backends), 1
+	}
+	w.waits = waits{}
+}
+
+// read reads a backend if it was not read yet.
+func (w *wave) read(on *Table, place int, now time.Time, load bool) {
+	r := &w.readings[place]
+	if r.request != w.request {
+		*r = reading{request: w.request}
+		if b := on.backends[place]; !b.Ready(now) {
+			if s := b.Look(now); !s.OK { // it may have come back in between
+				r.bad = &s
+			}
+		}
+	}
+	if load && !r.loaded {
+		r.loaded, r.load = true, on.backends[place].Load(now)
+	}
+}
+
+// survey reads all that the expansion of some branches looks at.
+func (x *expansion) survey(list []branch) {
+	if len(x.table.backends) == 0 {
+		return
+	}
+	w := &x.into.wave
+	for i := range list {
+		if list[i].model == nil {
+			continue
+		}
+		load := x.measures(&list[i])
+		for _, t := range x.table.deployments(list[i].model) {
+			if t.backend >= 0 {
+				w.read(x.table, t.backend, x.q.Now, load)
+			}
+			for _, account := range t.accounts {
+				for _, place := range account {
+					w.read(x.table, place, x.q.Now, false)
+				}
+			}
+		}
+	}
+}
+
+// ill says which stage refuses a deployment for its health, and the state that it is in; "" where none does.
+func (w *wave) ill(t *target) (stage string, s *health.State) {
+	if t.backend >= 0 {
+		if s := w.readings[t.backend].bad; s != nil {
+			if s.Phase == health.Quarantined {
+				return "quarantine", s
+			}
+			return "health", s
+		}
+	}
+	for _, account := range t.accounts {
+		worst := w.worst(account)
+		if worst == nil {
+			return "", nil
+		}
+		if s == nil || worst.Until.Before(s.Until) {
+			s = worst
+		}
+	}
+	if s != nil {
+		stage = "credential"
+	}
+	return stage, s
+}
+
+// worst gives the state of an account that lasts longest; nil where it is ready.
+func (w *wave) worst(account []int) *health.State {
+	var worst *health.State
+	for _, place := range account {
+		if s := w.readings[place].bad; s != nil && (worst == nil || s.Until.After(worst.Until)) {
+			worst = s
+		}
+	}
+	return worst
+}
+
+// note takes note of a deployment that health refused.
+func (w *waits) note(s *health.State) {
+	if w.refused++; s.Phase == health.Held && s.Kind == sdk.UpstreamRate {
+		w.limited++
+	}
+	if w.soonest.IsZero() || s.Until.Before(w.soonest) {
+		w.soonest = s.Until
+	}
+}
+
+func (w *waits) add(o *waits) {
+	w.refused += o.refused
+	w.limited += o.limited
+	if !o.soonest.IsZero() && (w.soonest.IsZero() || o.soonest.Before(w.soonest)) {
+		w.soonest = o.soonest
+	}
+}
+
+// RetryAt says when the first of the deployments that were refused for their health may be asked, and whether all of them
+// were for the provider's limit of requests alone. It is zero where none was refused.
+func (d *Decision) RetryAt() (at time.Time, limited bool) {
+	w := &d.wave.waits
+	return w.soonest, w.refused > 0 && w.limited == w.refused
+}
+
+// reasonOf words why a state refuses.
+func reasonOf(s *health.State, now time.Time) string {
+	left := s.Until.Sub(now)
+	if left > time.Second {
+		left = time.Duration(math.Ceil(left.Seconds())) * time.Second
+	}
+	switch s.Phase {
+	case health.Open:
+		return "open after " + s.Reason + "; probed in " + left.String()
+	case health.HalfOpen:
+		return "a probe is under way, after " + s.Reason
+	case health.Held:
+		return "left alone for " + left.String() + " after " + s.Reason
+	}
+	return s.Reason + "; for another " + left.String()
+}
