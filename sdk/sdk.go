@@ -126,6 +126,12 @@ type Dialect struct {
 	Headers    []Header `json:"headers,omitempty"`     // sent unless the client's dialect brings its own
 	Forward    []string `json:"forward,omitempty"`     // client headers that a passed request carries on, lower case; "x-*" is a prefix
 	Splice     []Splice `json:"splice,omitempty"`      // what must change in a passed request
+	// Models are shell patterns of the models that the dialect is spoken with; all where empty. A deployment that names the
+	// dialect in its configuration is not held to them.
+	Models []string `json:"models,omitempty"`
+	// Unwrap is the member of a stream's frames that holds the event itself in base64, as a JSON Pointer of one name.
+	// Frames without it are events as they are.
+	Unwrap string `json:"unwrap,omitempty"`
 	// Terminated says that a complete stream ends in a mark of its own ([DONE], message_stop).
 	Terminated bool `json:"terminated,omitempty"`
 }
@@ -137,6 +143,9 @@ type Splice struct {
 	Value json.RawMessage `json:"value,omitempty"` // may be a slot: "{model}", "{max_output}"
 	When  string          `json:"when,omitempty"`  // stream, whole; "" always
 	Hides string          `json:"hides,omitempty"` // usage: what the answer shows because of it is cut from what the client sees
+	// Header is the lower-case name of a client header whose comma-separated items are the value, as a list of strings. The
+	// rule is for requests that have it.
+	Header string `json:"header,omitempty"`
 }
 
 // Auth says how a credential becomes a header.

@@ -188,7 +188,13 @@ func (d *Deployment) native(client string) (*sdk.Dialect, error) {
 		if !has(n.Name) {
 			continue
 		}
-		if n.Name == want || want == "" && n.Name == client {
+		if n.Name == want {
+			return n, nil
+		}
+		if !speaks(n, d.Model) {
+			continue
+		}
+		if want == "" && n.Name == client {
 			return n, nil
 		}
 		if first == nil {
@@ -204,13 +210,22 @@ func (d *Deployment) native(client string) (*sdk.Dialect, error) {
 	return first, nil
 }
 
-// target joins the base URL's path with a path of the manifest and fills its slot.
+// speaks says whether a dialect is spoken with a model.
+func speaks(n *sdk.Dialect, model string) bool {
+	return len(n.Models) == 0 || slices.ContainsFunc(n.Models, func(pattern string) bool {
+		ok, err := path.Match(pattern, model)
+		return ok && err == nil
+	})
+}
+
+// target joins the base URL's path with a path of the manifest and fills its slots.
 func (d *Deployment) target(p string) string {
 	if p == "" {
 		return ""
 	}
 	p, query, _ := strings.Cut(p, "?")
-	t := path.Join("/", d.Provider.Base.EscapedPath()) + strings.ReplaceAll(p, "{model}", escapePath(d.Model))
+	t := path.Join("/", d.Provider.Base.EscapedPath()) +
+		strings.NewReplacer("{model}", escapePath(d.Model), "{model_segment}", escapeSegment(d.Model)).Replace(p)
 	t = strings.Replace(t, "//", "/", 1)
 	if query != "" {
 		t += "?" + query
@@ -225,6 +240,12 @@ func escapePath(model string) string {
 		parts[i] = url.PathEscape(p)
 	}
 	return strings.Join(parts, "/")
+}
+
+// escapeSegment escapes a model's name so that it is one segment of a path, and holds none of the characters that a
+// signature may see another way: all but RFC 3986's unreserved ones.
+func escapeSegment(model string) string {
+	return strings.ReplaceAll(url.QueryEscape(model), "+", "%20")
 }
 
 // Fill fills the slots of a plan's path for this deployment and puts the base path before it.

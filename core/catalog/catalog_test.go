@@ -52,7 +52,53 @@ func TestWays(t *testing.T) {
 	}
 }
 
+// headers are what the client of a test has sent.
+type headers map[string]string
+
+func (h headers) get(name string) []byte {
+	if v, ok := h[name]; ok {
+		return []byte(v)
+	}
+	return nil
+}
+
+func TestModelInPath(t *testing.T) {
+	const arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/x y+é"
+	m := &sdk.Manifest{Name: "p", Dialects: []sdk.Dialect{{Name: "own", Path: "/model/{model_segment}/invoke"}, {Name: "slashes", Path: "/{model}/run"}}}
+	f := func(native, want string) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", m), Model: arn, Native: native}
+		if err := d.Prepare([]string{"openai-chat"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Way("openai-chat").Target; got != want {
+			t.Errorf("%s: %s, want %s", native, got, want)
+		}
+	}
+	f("own", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aapplication-inference-profile%2Fx%20y%2B%C3%A9/invoke")
+	f("slashes", "/arn:aws:bedrock:us-east-1:1:application-inference-profile/x%20y+%C3%A9/run")
+}
+
+func TestDialectOfSomeModels(t *testing.T) {
+	m := &sdk.Manifest{Name: "p", Dialects: []sdk.Dialect{{Name: "own", Path: "/own"}, {Name: "anthropic", Path: "/messages", Models: []string{"*claude*"}}}}
+	f := func(model, native, want string) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", m), Model: model, Native: native}
+		if err := d.Prepare([]string{"anthropic"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Way("anthropic").Target; got != want {
+			t.Errorf("%s, dialect %q: %s, want %s", model, native, got, want)
+		}
+	}
+	f("us.claude-9", "", "/messages")
+	f("nova", "", "/own")
+	f("claude", "own", "/own")
+	f("arn:x", "anthropic", "/messages") // the operator knows
+}
+
 func TestSplice(t *testing.T) {
+	headers := headers{"beta": " x-1, \"y,,"}
 	rule := func(op, at, value, when string) sdk.Splice {
 		return sdk.Splice{Op: op, At: at, Value: json.RawMessage(value), When: when}
 	}
@@ -69,7 +115,7 @@ func TestSplice(t *testing.T) {
 		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		edits, hide := Splice(nil, &doc, d.Way("openai-chat").Rules, SpliceOptions{Stream: stream})
+		edits, hide := Splice(nil, &doc, d.Way("openai-chat").Rules, SpliceOptions{Stream: stream, Header: headers.get})
 		segs, _ := jsonspan.Splice(nil, doc.Body, edits)
 		var got strings.Builder
 		for _, s := range segs {
@@ -93,6 +139,9 @@ func TestSplice(t *testing.T) {
 	f(`{"stream_options":null}`, `{"stream_options":{"include_usage":true}}`, true, true, usage)
 	f(`{"a":1,"seed":3,"b":2}`, `{"a":1,"b":2}`, false, false, rule("delete", "/seed", "", ""))
 	f(`{"seed":3,"model":"m"}`, `{"model":"up"}`, false, false, rule("delete", "/seed", "", ""), model)
+	f(`{"a":1}`, `{"a":1,"beta":["x-1","\"y"]}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "beta"})
+	f(`{"beta":["z"]}`, `{"beta":["x-1","\"y"]}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "beta"})
+	f(`{"a":1}`, `{"a":1}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "absent"})
 	f(`{}`, `{"max_tokens":4096}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 	f(`{"max_tokens":0}`, `{"max_tokens":0}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 }

@@ -17,6 +17,7 @@ type Rule struct {
 	value         []byte
 	stream, whole bool // when it applies
 	HidesUsage    bool
+	header        string // of the client, whose items are the value; "" the value stands
 }
 
 type op uint8
@@ -50,7 +51,7 @@ func (d *Deployment) rules(splices []sdk.Splice) ([]Rule, error) {
 
 func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
 	names := strings.Split(strings.TrimPrefix(s.At, "/"), "/")
-	r := Rule{outer: names[0], HidesUsage: s.Hides == "usage", stream: s.When != "whole", whole: s.When != "stream"}
+	r := Rule{outer: names[0], HidesUsage: s.Hides == "usage", stream: s.When != "whole", whole: s.When != "stream", header: s.Header}
 	switch {
 	case names[0] == "" || len(names) > 2 || !strings.HasPrefix(s.At, "/"):
 		return r, fmt.Errorf("path %q: want /name or /name/name", s.At)
@@ -70,7 +71,7 @@ func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
 		return r, fmt.Errorf("operation %q: want replace, set, insert or delete", s.Op)
 	}
 	r.value = d.fill(s.Value)
-	if r.op != remove && jsonspan.Valid(r.value, jsonspan.Limits{}) != nil {
+	if r.op != remove && r.header == "" && jsonspan.Valid(r.value, jsonspan.Limits{}) != nil {
 		return r, fmt.Errorf("value %q: want JSON", r.value)
 	}
 	return r, nil
@@ -99,6 +100,8 @@ func (d *Deployment) OutputDefault() int {
 type SpliceOptions struct {
 	Stream  bool
 	NoUsage bool // the service refuses to be asked for usage
+	// Header gives a header of the client's by its lower-case name; nil where it was not sent.
+	Header func(name string) []byte
 }
 
 // Splice gives the edits that the rules ask for, and whether an answer must have usage cut from it.
@@ -108,12 +111,36 @@ func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, o SpliceOption
 		if o.Stream && !r.stream || !o.Stream && !r.whole || o.NoUsage && r.HidesUsage {
 			continue
 		}
+		if r.header != "" {
+			value := o.Header(r.header)
+			if value == nil {
+				continue
+			}
+			own := *r
+			own.value = items(value)
+			r = &own
+		}
 		var done bool
 		if dst, done = r.apply(dst, doc); done && r.HidesUsage {
 			hideUsage = true
 		}
 	}
 	return dst, hideUsage
+}
+
+// items writes the comma-separated items of a header as a list of strings.
+func items(header []byte) []byte {
+	list := []byte{'['}
+	for item := range bytes.SplitSeq(header, []byte{','}) {
+		if item = bytes.TrimSpace(item); len(item) == 0 {
+			continue
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = jsonspan.AppendQuote(list, string(item))
+	}
+	return append(list, ']')
 }
 
 // apply appends the rule's edit where there is one to make.

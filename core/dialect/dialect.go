@@ -182,6 +182,12 @@ type Encoder interface {
 	End(dst []byte) []byte
 }
 
+// EventNamer is implemented by a dialect whose streams name their events: EventName is the name of one that came without,
+// since its provider frames streams in another way. doc is memory to parse in.
+type EventNamer interface {
+	EventName(doc *jsonspan.Doc, data []byte) string
+}
+
 // Bounded is implemented by an encoder that may have to hold events back and keeps a limited amount of them.
 type Bounded interface {
 	// Failure says why the answer cannot be written to its end; nil while it can. End then writes it as the error that

@@ -179,10 +179,13 @@ func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
 		out.Target = w.StreamTarget
 	}
 	a.fields = append(a.fields[:0], staticFields...)
-	if a.Facts.Stream {
-		a.fields = append(a.fields, "Accept: text/event-stream\r\n"...)
-	} else {
+	switch {
+	case !a.Facts.Stream:
 		a.fields = append(a.fields, "Accept: application/json\r\n"...)
+	case w.Dialect.Framing == "aws-event-stream":
+		a.fields = append(a.fields, "Accept: application/vnd.amazon.eventstream\r\n"...)
+	default:
+		a.fields = append(a.fields, "Accept: text/event-stream\r\n"...)
 	}
 	if w.Pass {
 		a.passed(out, w)
@@ -222,7 +225,7 @@ const staticFields = "Content-Type: application/json\r\nAccept-Encoding: identit
 // passed fills in a request whose body is the client's.
 func (a *active) passed(out *h1.Outgoing, w *catalog.Way) {
 	a.fields = dialectFields(a.fields, w.Dialect.Headers, a.Exchange.Head(), w.Dialect.Forward)
-	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, catalog.SpliceOptions{Stream: a.Facts.Stream, NoUsage: a.up.noUsage.Load()})
+	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, catalog.SpliceOptions{Stream: a.Facts.Stream, NoUsage: a.up.noUsage.Load(), Header: a.Exchange.Head().Get})
 	if fix, ok := a.Dialect.(dialect.Repairer); ok {
 		a.edits = fix.Repairs(a.edits, a.Doc)
 	}

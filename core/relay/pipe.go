@@ -29,7 +29,8 @@ type pipe interface {
 type passage struct {
 	split   frame.Splitter
 	obs     dialect.Observer
-	pending int // bytes fed that are part of no frame yet
+	reframe *reframing // nil: frames pass as they came
+	pending int        // bytes fed that are part of no frame yet
 	segs    [][]byte
 	scratch []byte
 	content bool
@@ -37,23 +38,14 @@ type passage struct {
 }
 
 func (a *active) newPassage() *passage {
-	return &passage{
-		split: newSplitter(a.plan.way.Dialect.Framing),
+	p := &passage{
+		split: newSplitter(a.plan.way.Dialect),
 		obs:   a.Dialect.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage, Doc: &a.seen}),
 	}
-}
-
-// newSplitter gives the splitter for a manifest's framing.
-func newSplitter(framing string) frame.Splitter {
-	switch framing {
-	case "ndjson":
-		return frame.NewNDJSON(0)
-	case "json-array":
-		return frame.NewJSONArray(0)
-	case "aws-event-stream":
-		return frame.NewEventStream(0)
+	if !isSSE(a.plan.way.Dialect.Framing) {
+		p.reframe = a.newReframing()
 	}
-	return frame.NewSSE(0)
+	return p
 }
 
 func (p *passage) progress() (content, done bool) { return p.content, p.done }
@@ -107,6 +99,14 @@ func (p *passage) feed(chunk []byte) piece {
 
 // look observes a frame: whole says that it passes as it is, otherwise out is passed in its place.
 func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
+	if p.reframe != nil {
+		if f.Lines == 0 {
+			return nil, false, nil
+		}
+		if failure := p.reframe.name(f); failure != nil {
+			return nil, false, failure
+		}
+	}
 	seen := p.obs.Frame(f)
 	p.content, p.done = p.content || seen.Content, p.done || seen.Done
 	switch {
@@ -114,6 +114,8 @@ func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Fai
 		return nil, false, seen.Failure
 	case seen.Cut:
 		return seen.Out, false, nil
+	case p.reframe != nil:
+		return p.reframe.event(f), false, nil
 	}
 	return f.Raw, true, nil
 }
@@ -151,7 +153,7 @@ func (p *passage) end() piece {
 			return piece{p.segs, failure}
 		}
 		p.add(out)
-		if f.Partial && len(out) > 0 { // readers wait for the blank line
+		if f.Partial && p.reframe == nil && len(out) > 0 { // readers wait for the blank line
 			if out[len(out)-1] != '\n' {
 				p.add([]byte("\n"))
 			}

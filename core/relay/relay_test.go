@@ -52,7 +52,7 @@ func TestFullJitter(t *testing.T) {
 
 // newTestPassage is a passage outside of an attempt.
 func newTestPassage(d dialect.Dialect, hide bool) *passage {
-	return &passage{split: newSplitter("sse"), obs: d.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: hide})}
+	return &passage{split: newSplitter(&sdk.Dialect{}), obs: d.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: hide})}
 }
 
 // through feeds a stream in pieces and gives what a client gets, and how it ended.

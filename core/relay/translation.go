@@ -35,7 +35,7 @@ func (a *active) newTranslation(upstreamStream, clientStream bool) (*translation
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	t := &translation{dec: dec, split: newSplitter(w.Dialect.Framing)}
+	t := &translation{dec: dec, split: newSplitter(w.Dialect)}
 	if e := a.plan.encoded; e != nil {
 		t.names = e.Names
 	}

@@ -167,3 +167,15 @@ func says(d *jsonspan.Doc, b int) bool {
 	v, ok := member(d, b, name)
 	return ok && len(d.Inner(v)) > 0
 }
+
+// EventName is the type that an event's data names, as Anthropic sends both.
+func (Dialect) EventName(doc *jsonspan.Doc, data []byte) string {
+	if doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
+		return ""
+	}
+	t, ok := member(doc, 0, "type")
+	if !ok {
+		return ""
+	}
+	return doc.Text(t)
+}
