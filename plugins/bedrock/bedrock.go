@@ -1,9 +1,10 @@
-// Package bedrock is the provider of Amazon Bedrock's Converse API: it writes a request of any client dialect as a
-// conversation, reads the answer, whole or as the events of a stream, and signs what is sent.
+// Package bedrock is the provider of Amazon Bedrock: it writes a request of any client dialect as a conversation of the
+// Converse API, reads the answer, whole or as the events of a stream, and signs what is sent.
 //
 // Converse is one form for the models of all makers; what only one of them has goes beside it, in its own words, and
-// this package knows those of Anthropic's, Amazon's and OpenAI's models. Connections, the framing of streams and retries
-// are the gateway's.
+// this package knows those of Anthropic's, Amazon's and OpenAI's models. Clients of Anthropic's Messages API who ask for
+// Anthropic's models are passed through to InvokeModel, whose body is theirs, and never come here. Connections, the
+// framing of streams and retries are the gateway's.
 package bedrock
 
 import (
@@ -12,16 +13,19 @@ import (
 	"sync"
 	"time"
 
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // New makes the provider.
-func New() sdk.Provider { return &provider{now: time.Now} }
+func New() sdk.Provider { return &provider{now: time.Now, signer: v4.NewSigner()} }
 
 // provider holds the regions of the configured instances by provider id.
 type provider struct {
 	now     func() time.Time // signatures are dated
-	mu      sync.RWMutex     // guards regions: configuring runs beside signing
+	signer  *v4.Signer
+	mu      sync.RWMutex // guards regions: configuring runs beside signing
 	regions map[string]string
 }
 
@@ -42,25 +46,53 @@ const configSchema = `{
   }
 }`
 
-// Manifest describes the Converse API
-// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
+// converse and converseStream are the paths of the Converse API
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html). A model may be named by an ARN,
+// which holds colons and slashes.
+const (
+	converse       = "/model/{model_segment}/converse"
+	converseStream = "/model/{model_segment}/converse-stream"
+)
+
+// Manifest describes the Converse API, and InvokeModel for Anthropic's models.
 func (*provider) Manifest() sdk.Manifest {
 	return sdk.Manifest{
 		Name:        "bedrock",
 		Version:     "1.0.0",
 		Protocol:    sdk.Protocol,
-		Description: "Amazon Bedrock's Converse API",
+		Description: "Amazon Bedrock: Converse, and InvokeModel for Anthropic's models",
 		BaseURL:     address(defaultRegion),
-		Dialects: []sdk.Dialect{{
-			Name: "bedrock-converse", Path: "/model/{model}/converse", StreamPath: "/model/{model}/converse-stream",
-			Framing: "aws-event-stream",
-		}},
-		Auth:         sdk.Auth{Kind: "signer"},
+		Dialects: []sdk.Dialect{
+			{Name: "bedrock-converse", Path: converse, StreamPath: converseStream, Framing: "aws-event-stream"},
+			messages(),
+		},
+		// A Bedrock API key is a header like others (https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html).
+		Auth:         sdk.Auth{Kind: "signer", Header: "Authorization", Format: "Bearer {api_key}"},
 		Capabilities: capabilities(),
 		Errors:       knownErrors(),
 		ConfigSchema: json.RawMessage(configSchema),
 	}
 }
+
+// messages is InvokeModel with Anthropic's models: the Messages API with the version and the beta features in the body, the
+// model and whether to stream in the path, and a stream's events in base64 within the chunks of an event stream
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html,
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html).
+func messages() sdk.Dialect {
+	return sdk.Dialect{
+		Name: anthropicDialect, Path: "/model/{model_segment}/invoke", StreamPath: "/model/{model_segment}/invoke-with-response-stream",
+		Framing: "aws-event-stream", Unwrap: "/bytes", Terminated: true, Models: []string{"*anthropic.claude*"},
+		Splice: []sdk.Splice{
+			{Op: "set", At: "/anthropic_version", Value: json.RawMessage(`"bedrock-2023-05-31"`)},
+			{Op: "set", At: "/anthropic_beta", Header: "anthropic-beta"},
+			{Op: "delete", At: "/model"},
+			{Op: "delete", At: "/stream"},
+		},
+	}
+}
+
+// anthropicDialect is the name of the Messages API among the dialects.
+const anthropicDialect = "anthropic"
 
 // address gives a region's endpoint (https://docs.aws.amazon.com/general/latest/gr/bedrock.html).
 func address(region string) string { return "https://bedrock-runtime." + region + ".amazonaws.com" }

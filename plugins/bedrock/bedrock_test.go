@@ -1,13 +1,10 @@
 package bedrock
 
 import (
-	"context"
 	"encoding/json"
-	"net/url"
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -91,95 +88,6 @@ func TestConfigure(t *testing.T) {
 	}
 	if got := p.region("other"); got != defaultRegion {
 		t.Errorf("region %q, want %q", got, defaultRegion)
-	}
-}
-
-// TestSignature compares with the published test suite of Signature Version 4.
-func TestSignature(t *testing.T) {
-	s := signing{
-		id: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", region: "us-east-1", service: "service",
-		time: time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC),
-	}
-	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	tests := []struct{ name, method, url, want string }{
-		{"get-vanilla", "GET", "https://example.amazonaws.com/", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},
-		{"post-vanilla", "POST", "https://example.amazonaws.com/", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"},
-		{"get-vanilla-query-order-key-case", "GET", "https://example.amazonaws.com/?Param2=value2&Param1=value1", "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"},
-	}
-	for _, test := range tests {
-		u, err := url.Parse(test.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		headers := []sdk.Header{{Name: "Host", Value: u.Host}, {Name: "X-Amz-Date", Value: "20150830T123600Z"}}
-		got := s.authorization(test.method, u, headers, empty)
-		want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, Signature=" + test.want
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", test.name, got, want)
-		}
-	}
-}
-
-func TestCanonicalPath(t *testing.T) {
-	tests := []struct{ url, want string }{
-		{"https://h", "/"},
-		{"https://h/model/a.b-v1:0/converse", "/model/a.b-v1%3A0/converse"},
-		{"https://h/model/a.b-v1%3A0/converse", "/model/a.b-v1%253A0/converse"},
-		{"https://h/model/arn%2Fx/converse", "/model/arn%252Fx/converse"},
-	}
-	for _, test := range tests {
-		u, err := url.Parse(test.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := canonicalPath(u); got != test.want {
-			t.Errorf("canonicalPath(%q) = %q, want %q", test.url, got, test.want)
-		}
-	}
-}
-
-func TestAuthorize(t *testing.T) {
-	p := &provider{now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }}
-	if _, err := p.Configure("b", []byte(`{"region":"eu-central-1"}`)); err != nil {
-		t.Fatal(err)
-	}
-	keys := map[string]string{"access_key_id": "AK", "secret_access_key": "SK"}
-	session := map[string]string{"access_key_id": "AK", "secret_access_key": "SK", "session_token": "TOK"}
-	hash := strings.Repeat("0", 64)
-	const where = "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse"
-	tests := []struct {
-		name       string
-		credential map[string]string
-		url, hash  string
-		want       string // names of headers, and what the last holds
-		holds      string
-		fault      string
-	}{
-		{"keys", keys, where, hash, "X-Amz-Date Authorization", "Credential=AK/20260102/eu-central-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date,", ""},
-		{"session", session, where, hash, "X-Amz-Date X-Amz-Security-Token Authorization", "SignedHeaders=host;x-amz-date;x-amz-security-token,", ""},
-		{"api key", map[string]string{"api_key": "K"}, where, "", "Authorization", "Bearer K", ""},
-		{"nothing", nil, where, hash, "", "", "want access_key_id and secret_access_key, or api_key"},
-		{"no hash", keys, where, "", "", "", "payload hash of 0 characters"},
-		{"no host", keys, "/model", hash, "", "", "want one with a host"},
-	}
-	for _, test := range tests {
-		got, err := p.Authorize(context.Background(), sdk.AuthRequest{Provider: "b", Credential: test.credential, Method: "POST", URL: test.url, PayloadHash: test.hash})
-		if test.fault != "" {
-			if err == nil || !strings.Contains(err.Error(), test.fault) || strings.Contains(err.Error(), "SK") {
-				t.Errorf("%s: %v, want %q", test.name, err, test.fault)
-			}
-			continue
-		}
-		var names []string
-		for _, h := range got.Headers {
-			names = append(names, h.Name)
-		}
-		if err != nil || strings.Join(names, " ") != test.want || !strings.Contains(got.Headers[len(names)-1].Value, test.holds) {
-			t.Errorf("%s: %+v, %v; want %s with %s", test.name, got, err, test.want, test.holds)
-		}
-		if signed := test.credential["api_key"] == ""; signed != (got.Lifetime == 0) {
-			t.Errorf("%s: lifetime %v: a signature is of its request alone", test.name, got.Lifetime)
-		}
 	}
 }
 
