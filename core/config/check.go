@@ -27,8 +27,6 @@ var pending = [...]string{
 	"telemetry",
 	"rum",
 	"limits.memory",
-	"timeout.stalled",
-	"stream.commit",
 	"stream.drain_usd",
 	"keys.[].limits",
 	"keys.[].budget",
@@ -36,9 +34,6 @@ var pending = [...]string{
 	"keys.[].team",
 	"keys.[].priority",
 	"keys.[].dialects",
-	"models.{}.commit",
-	"models.{}.on_disconnect",
-	"models.{}.hedge",
 	"models.{}.on_break",
 }
 

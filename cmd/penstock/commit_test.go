@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pair is one model with two deployments at two upstreams.
+func pair(first, second *upstream, model, settings string) string {
+	return fmt.Sprintf(`
+providers:
+  one: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-one-aaaaaaaa}, {name: b, api_key: sk-one-bbbbbbbb}]}
+  two: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-two-aaaaaaaa}]}
+models:
+  m:
+    %s
+    deployments: [{provider: one, model: m}, {provider: two, model: m}]
+keys: [{name: test, secret: %s}]
+server_timing: attempts
+%s
+`, first.URL+"/v1", second.URL+"/v1", model, testKey, settings)
+}
+
+const (
+	askWhole  = `{"model":"m","messages":[{"role":"user","content":"x"}]}`
+	askStream = `{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}`
+	roleChunk = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}]}\n\n"
+	lastChunk = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+)
+
+// answers gives an answer with a text, in the form that is asked for.
+func answers(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept"), "event-stream") {
+			streams(roleChunk, fmt.Sprintf(chatChunk, text), lastChunk)(w, r)
+			return
+		}
+		says("application/json", fmt.Sprintf(`{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, text))(w, r)
+	}
+}
+
+// breaks sends pieces of a stream and then breaks the connection.
+func breaks(pieces ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		streams(pieces...)(w, r)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// silent says nothing until it is left, and then tells.
+func silent(left chan<- struct{}) http.HandlerFunc {
+	return func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		left <- struct{}{}
+	}
+}
+
+// TestHedge: a deployment that says nothing for the delay has the next one asked beside it; the first with content
+// serves, and the call of the other is ended.
+func TestHedge(t *testing.T) {
+	left := make(chan struct{}, 8)
+	one, two := newUpstream(t, silent(left)), newUpstream(t, answers("from two"))
+	s := serveText(t, pair(one, two, "hedge: 30ms", ""))
+	for _, body := range []string{askWhole, askStream} {
+		a := s.post("/v1/chat/completions", body)
+		if a.status != 200 || !strings.Contains(a.body, "from two") || a.header.Get("x-penstock-attempts") != "2" || a.header.Get("x-penstock-provider") != "two" {
+			t.Errorf("%s: %d %v %s, want the answer of the second", body, a.status, a.header, a.body)
+		}
+		if st := a.header.Get("Server-Timing"); !strings.Contains(st, "hedge;dur=") {
+			t.Errorf("Server-Timing %q: want the loser as a hedge entry", st)
+		}
+		select {
+		case <-left:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the call of the loser goes on")
+		}
+	}
+}
+
+// TestHedgeFirstWins: the one that was asked first serves when it is the first with content, and a failure of the one
+// beside it is nobody's.
+func TestHedgeFirstWins(t *testing.T) {
+	asked := make(chan struct{}, 8)
+	one := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		<-asked
+		answers("from one")(w, r)
+	})
+	two := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(503)
+		asked <- struct{}{}
+	})
+	s := serveText(t, pair(one, two, "hedge: 30ms", ""))
+	for _, body := range []string{askWhole, askStream} {
+		if a := s.post("/v1/chat/completions", body); a.status != 200 || !strings.Contains(a.body, "from one") {
+			t.Errorf("%s: %d %s, want the answer of the first", body, a.status, a.body)
+		}
+	}
+}
+
+// TestHedgeAllFail: when all that run beside each other have failed, the client is told of a failure, once.
+func TestHedgeAllFail(t *testing.T) {
+	fails := func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(60 * time.Millisecond) // so that both run
+		w.WriteHeader(500)
+	}
+	one, two := newUpstream(t, fails), newUpstream(t, fails)
+	s := serveText(t, pair(one, two, "hedge: 10ms", "retry: {attempts: 2}"))
+	for _, body := range []string{askWhole, askStream} {
+		if a := s.post("/v1/chat/completions", body); a.status < 500 || !strings.Contains(a.body, `"error"`) {
+			t.Errorf("%s: %d %s, want an error", body, a.status, a.body)
+		}
+	}
+}
+
+// TestCommitRules: up to the commit point a break is another deployment's to mend, and after it the client's to see.
+func TestCommitRules(t *testing.T) {
+	some := fmt.Sprintf(chatChunk, "some")
+	for _, c := range []struct {
+		rule   string
+		pieces []string
+		mended bool
+	}{
+		{"content", []string{roleChunk}, true},
+		{"content", []string{roleChunk, some}, false},
+		{"first_byte", []string{roleChunk}, false},
+		{"bytes:100000", []string{roleChunk, some, some}, true},
+		{"bytes:10", []string{roleChunk, some}, false},
+		{"time:1m", []string{roleChunk, some, some}, true},
+		{"time:1ms", []string{roleChunk, some}, false},
+		{"whole", []string{roleChunk, some, some, some}, true},
+	} {
+		one, two := newUpstream(t, breaks(c.pieces...)), newUpstream(t, answers("from two"))
+		if c.rule == "time:1ms" {
+			one.answer = func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(2 * time.Millisecond)
+				breaks(c.pieces...)(w, r)
+			}
+		}
+		s := serveText(t, pair(one, two, "commit: "+c.rule, ""))
+		a := s.post("/v1/chat/completions", askStream)
+		mended := strings.Contains(a.body, "from two") && !strings.Contains(a.body, "some") && strings.HasSuffix(a.body, "data: [DONE]\n\n")
+		told := strings.Contains(a.body, `"error"`) && !strings.Contains(a.body, "[DONE]") && !strings.Contains(a.body, "from two")
+		if a.status != 200 || mended != c.mended || told == c.mended {
+			t.Errorf("%s after %d pieces: %d %q, mended %v told %v", c.rule, len(c.pieces), a.status, a.body, mended, told)
+		}
+	}
+}
+
+// TestCommitTimeWaits: a rule of time holds content until its time has come, and no longer.
+func TestCommitTimeWaits(t *testing.T) {
+	goOn := make(chan struct{})
+	one := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, roleChunk+chatChunk, "first")
+		w.(http.Flusher).Flush()
+		<-goOn
+		io.WriteString(w, lastChunk)
+	})
+	s := serveText(t, pair(one, newUpstream(t, answers("from two")), "commit: time:50ms", ""))
+	req, err := http.NewRequest("POST", s.API+"/v1/chat/completions", strings.NewReader(askStream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, len(roleChunk)+10) // it comes while the upstream says nothing more
+	if _, err := io.ReadFull(resp.Body, first); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if rest, err := io.ReadAll(resp.Body); err != nil || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
+		t.Errorf("the rest: %q %v", rest, err)
+	}
+}
+
+// TestOtherCredential: what is held against one account is no reason to leave the deployment.
+func TestOtherCredential(t *testing.T) {
+	for _, status := range []int{401, 429} {
+		one := newUpstream(t, nil)
+		one.answer = func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.Header.Get("Authorization"), "aaaa") {
+				w.Header().Set("Retry-After", "30")
+				w.WriteHeader(status)
+				return
+			}
+			answers("from b")(w, r)
+		}
+		two := newUpstream(t, answers("from two"))
+		s := serveText(t, pair(one, two, "", ""))
+		a := s.post("/v1/chat/completions", askWhole)
+		if a.status != 200 || !strings.Contains(a.body, "from b") || two.count() != 0 {
+			t.Errorf("%d: %d %s, want the answer of the other credential", status, a.status, a.body)
+		}
+	}
+}
