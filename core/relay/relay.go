@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/fault"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -34,6 +35,12 @@ type Upstream struct {
 	// replaced; nil: Pool and the target as it is.
 	Moved func(target string) (*h1.Pool, string)
 
+	// Health is told of every attempt and refuses those that would be in vain; nil: nobody keeps watch. Rates, one for each
+	// of Credentials, hold a credential back from this model while the provider limits its requests. Care is on which terms.
+	Health *health.Backend
+	Rates  []*health.Backend
+	Care   *health.Settings
+
 	noUsage atomic.Bool // it has refused to be asked for usage
 }
 
@@ -42,6 +49,9 @@ type Credential struct {
 	Name string
 	// Authorize gives the header lines that authorize a request; nil: there are none. What it gives stays as it is.
 	Authorize func(s *Signing) ([]byte, error)
+	// Health holds the credential back, for all models, while the provider refuses it or says that its money is spent; nil:
+	// nothing does.
+	Health *health.Backend
 }
 
 // Signing is what a credential may have to know of the request that it authorizes.
