@@ -182,4 +182,3 @@ func (m *refused) until(l *Level, now time.Time) time.Duration {
 	}
 	return u.at.Sub(now)
 }
-

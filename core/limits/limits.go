@@ -18,8 +18,8 @@ var ErrDown = errors.New("counters: the server does not answer")
 // Counters is where use is counted. Accounts and holds are the caller's; a hold is for one goroutine at a time.
 type Counters interface {
 	// Look tells without a reservation, and without asking a server, whether a request of the account would be refused
-	// now for the number of requests: a cheap refusal, before a body is read. The zero Refusal is none.
-	Look(a *Account, now time.Time) Refusal
+	// now for the number of requests: a cheap refusal, before a body is read. A verdict that is OK promises nothing.
+	Look(a *Account, now time.Time) Verdict
 	// Reserve takes what is needed from all of the account's counters, or nothing. The error is ErrDown or the context's.
 	Reserve(ctx context.Context, a *Account, n Need, now time.Time, h *Hold) (Verdict, error)
 	// Settle ends a hold whose request has been sent: tokens and money are corrected to what was used, the request

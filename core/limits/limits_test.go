@@ -66,13 +66,13 @@ func TestRequestsPerMinute(t *testing.T) {
 		if v.Refusal.Limit != OverRequests || v.Refusal.Never {
 			t.Fatalf("the eighth: %+v", v)
 		}
-		if look := c.Look(a, noon); look.Limit != OverRequests || look.After != v.Refusal.After {
+		if look := c.Look(a, noon).Refusal; look.Limit != OverRequests || look.After != v.Refusal.After {
 			t.Errorf("a look says %+v, the refusal was %+v", look, v.Refusal)
 		}
 		if _, again := reserve(t, c, a, one(Use{}), noon.Add(v.Refusal.After-1)); again.OK() {
 			t.Error("a nanosecond before the time that the refusal named: admitted")
 		}
-		if look := c.Look(a, noon.Add(v.Refusal.After)); look.Limit != NoLimit {
+		if look := c.Look(a, noon.Add(v.Refusal.After)).Refusal; look.Limit != NoLimit {
 			t.Errorf("at the time that the refusal named: a look says %+v", look)
 		}
 		if _, again := reserve(t, c, a, one(Use{}), noon.Add(v.Refusal.After)); !again.OK() {

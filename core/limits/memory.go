@@ -144,17 +144,17 @@ func (c *counter) roll(each Period, now time.Time) {
 }
 
 // Look implements Counters.
-func (m *Memory) Look(a *Account, now time.Time) Refusal {
+func (m *Memory) Look(a *Account, now time.Time) (v Verdict) {
 	at := m.at(now)
 	all := m.lock(a, at)
 	defer unlock(&all)
-	var v Verdict
 	n := Need{Requests: 1}
 	for i := range a.Levels {
 		r := all[i].read(&a.Levels[i], at, now)
 		a.Levels[i].judge(&n, now, &r, &v)
+		a.Levels[i].gauge(&Need{}, &r, &v.Standing)
 	}
-	return v.Refusal
+	return v
 }
 
 // at is a moment on the counters' own clock, in ns.

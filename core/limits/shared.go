@@ -47,9 +47,11 @@ var seedText string
 
 // Open gives the counters that a URL names: memory://, valkey://…, valkeys://…, redis://…, rediss://…, unix://…. A server
 // need not answer yet: until it does, reservations give ErrDown. The caller closes them.
-func Open(url string, log *slog.Logger) (Counters, error) {
+//
+// Counters in the process begin their clock at now.
+func Open(url string, now time.Time, log *slog.Logger) (Counters, error) {
 	if url == "" || url == "memory://" {
-		return NewMemory(time.Now()), nil
+		return NewMemory(now), nil
 	}
 	return openShared(url, log)
 }
@@ -95,17 +97,20 @@ func (s *Shared) Close() {
 }
 
 // Look implements Counters: it remembers for how long the server has last refused.
-func (s *Shared) Look(a *Account, now time.Time) Refusal {
+func (s *Shared) Look(a *Account, now time.Time) (v Verdict) {
 	for i := range a.Levels {
 		l := &a.Levels[i]
 		if l.PerMinute[Requests] == 0 {
 			continue
 		}
 		if after := s.refused.until(l, now); after > 0 {
-			return Refusal{Limit: OverRequests, Level: l, Most: l.PerMinute[Requests], Need: 1, After: after}
+			most := l.PerMinute[Requests]
+			v.Refusal = Refusal{Limit: OverRequests, Level: l, Most: most, Need: 1, After: after}
+			v.Standing[Requests] = Gauge{Limit: most, Reset: time.Minute} // all of it is used, or it would not refuse
+			break
 		}
 	}
-	return Refusal{}
+	return v
 }
 
 // Reserve implements Counters. It waits no longer than a quarter of a second.

@@ -33,7 +33,7 @@ type Refusal struct {
 	After time.Duration // from when on the same request would pass if nobody else came; 0: it is not known
 }
 
-// Gauge is where one rate stands after a reservation: of several levels, the one with the least left.
+// Gauge is where one rate stands after a reservation, or a refusal: of several levels, the one with the least left.
 type Gauge struct {
 	Limit int64 // 0: there is none
 	Left  int64
@@ -76,10 +76,11 @@ func judge(a *Account, n *Need, now time.Time, read *[maxLevels]reading) (v Verd
 	for i := range a.Levels {
 		a.Levels[i].judge(n, now, &read[i], &v)
 	}
-	if v.OK() {
-		for i := range a.Levels {
-			a.Levels[i].gauge(n, &read[i], &v.Standing)
-		}
+	if !v.OK() {
+		n = &Need{}
+	}
+	for i := range a.Levels {
+		a.Levels[i].gauge(n, &read[i], &v.Standing)
 	}
 	return v
 }

@@ -1,0 +1,91 @@
+// Package admit lets requests in: it finds the key that a request bears, and reserves what the request may need of the
+// key's and its team's limits and budgets before anything is sent.
+//
+// What an operator wrote comes from the generation of the request (Directory); keys and teams that were made at run time
+// come from the store. What is kept here outlives generations: the counters, what was read of the store, and the reads
+// under way, which are shared and outlive the request that began them. Counting is core/limits', rows are core/store's,
+// what a request did cost is core/ledger's.
+package admit
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/store"
+)
+
+// Store is what is read of the store.
+type Store interface {
+	Key(ctx context.Context, sha256 [32]byte) (store.Key, error)
+	Teams(ctx context.Context) ([]store.Team, error)
+	SpentByKey(ctx context.Context, key string, since time.Time) (int64, error)
+	SpentByTeam(ctx context.Context, team string, since time.Time) (int64, error)
+	Subscribe(k store.Kind, call func(store.Event)) (cancel func())
+}
+
+// Directory is what admission takes from a generation.
+type Directory interface {
+	// FindKey gives the configured key with the SHA-256 of its secret, or nil.
+	FindKey(sum *[32]byte) *Key
+	// FindTeam gives the configured team of a name, or nil.
+	FindTeam(name string) *Team
+	// FailClosed says whether requests are refused while store or counters do not answer.
+	FailClosed() bool
+}
+
+// Starter is a read that requests share and that does not depend on who asks: it begins while the key is looked up.
+type Starter interface {
+	// Start begins the read where it is due, and does not wait for it.
+	Start(ctx context.Context)
+}
+
+// Options are what an admitter stands on.
+type Options struct {
+	Counters limits.Counters
+	Store    Store     // nil: there are no keys but configured ones, and budgets begin at nothing
+	Warm     []Starter // the routing's reads
+	Log      *slog.Logger
+}
+
+// Admitter admits requests. There is one for a process; its owner calls Close.
+type Admitter struct {
+	counters limits.Counters
+	store    Store
+	keys     records
+	teams    *Read[map[string]*Team]
+	spending spending
+	warm     []Starter
+	cancel   []func()
+	log      *slog.Logger
+}
+
+// New makes an admitter. It closes neither the store nor the counters.
+func New(o Options) *Admitter {
+	a := &Admitter{counters: o.Counters, store: o.Store, warm: o.Warm, log: o.Log}
+	if a.store == nil {
+		return a
+	}
+	a.keys.init(a.store)
+	a.spending.init(a.store)
+	a.teams = NewRead(a.readTeams)
+	a.warm = append([]Starter{a.teams}, o.Warm...)
+	a.cancel = []func(){
+		a.store.Subscribe(store.Keys, func(e store.Event) { a.keys.changed(e.ID) }),
+		a.store.Subscribe(store.Teams, func(store.Event) { a.teams.Drop() }),
+	}
+	return a
+}
+
+// Close ends the reads that are under way and waits for them.
+func (a *Admitter) Close() {
+	for _, cancel := range a.cancel {
+		cancel()
+	}
+	if a.store != nil {
+		a.keys.close()
+		a.spending.close()
+		a.teams.Close()
+	}
+}
