@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Backend is one thing that can fail by itself. It is used by pointer and lasts as long as somebody holds it, whatever
+// Backend is one thing that can fail by itself. It is used by pointer and lasts as long as somebody keeps it, whatever
 // generations come and go.
 type Backend struct {
 	ID string
 
 	registry *Registry
-	holders  int  // guarded by the registry
+	keepers  int  // guarded by the registry
 	account  bool // a credential
 
 	// What admission reads. gate is 0 where all requests pass, else the time before which none does, in nanoseconds of the
@@ -122,6 +122,18 @@ func (b *Backend) settle(p *Pass, o *Outcome, v verdict) {
 func (b *Backend) Ready(now time.Time) bool {
 	gate := b.gate.Load()
 	return gate == 0 || b.registry.since(now) >= gate
+}
+
+// Hold leaves the backend alone for the outcome's Hold after its end, whatever its breaker says.
+func (b *Backend) Hold(o Outcome, s *Settings) {
+	if o.Hold <= 0 {
+		return
+	}
+	b.mu.Lock()
+	e := b.breaker.hold(&o, s)
+	b.publish(o.Ended)
+	b.mu.Unlock()
+	b.registry.tell(b, e)
 }
 
 // Look gives the state at a time.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxIdle bounds the backends that nobody holds and that are remembered all the same.
+// maxIdle bounds the backends that nobody keeps and that are remembered all the same.
 const maxIdle = 1024
 
 // Registry is all backends of a process.
@@ -19,9 +19,9 @@ type Registry struct {
 	start   time.Time
 	changed chan struct{} // holds one token when a record has changed since it was last taken
 
-	mu   sync.Mutex // guards what follows, and the holders of backends
+	mu   sync.Mutex // guards what follows, and the keepers of backends
 	all  map[string]*Backend
-	idle []*Backend // that nobody holds, longest first
+	idle []*Backend // that nobody keeps, longest first
 }
 
 // NewRegistry makes an empty registry.
@@ -33,7 +33,7 @@ func NewRegistry(log *slog.Logger) *Registry {
 func (r *Registry) since(t time.Time) int64 { return int64(t.Sub(r.start)) }
 
 // Backend gives the backend of a deployment's id: the same as long as it is remembered. It is remembered while somebody
-// holds it, and then until maxIdle others have been let go after it.
+// keeps it, and then until maxIdle others have been let go after it.
 func (r *Registry) Backend(id string) *Backend { return r.backend(id, false) }
 
 // Credential gives the backend of a credential's id. Its breaker does not open: a failure of the service says nothing of
@@ -53,24 +53,24 @@ func (r *Registry) backend(id string, account bool) *Backend {
 	return b
 }
 
-// Hold has the backend remembered until the function that it gives is called.
-func (b *Backend) Hold() (release func()) {
+// Keep has the backend remembered until the function that it gives is called.
+func (b *Backend) Keep() (release func()) {
 	r := b.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if b.holders++; b.holders == 1 {
+	if b.keepers++; b.keepers == 1 {
 		r.idle = slices.DeleteFunc(r.idle, func(o *Backend) bool { return o == b })
 	}
 	return sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if b.holders--; b.holders == 0 {
+		if b.keepers--; b.keepers == 0 {
 			r.retire(b)
 		}
 	})
 }
 
-// retire remembers a backend that nobody holds for a while. The caller holds mu.
+// retire remembers a backend that nobody keeps for a while. The caller holds mu.
 func (r *Registry) retire(b *Backend) {
 	r.idle = append(r.idle, b)
 	if len(r.idle) > maxIdle {
