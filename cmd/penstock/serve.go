@@ -23,7 +23,10 @@ import (
 	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/policies"
 )
 
@@ -62,22 +65,27 @@ func newServe() *cobra.Command {
 
 // process is a gateway with all that it runs on.
 type process struct {
-	flags   *serveFlags
-	state   string
-	log     *slog.Logger
-	access  *accessLog
-	loader  *fileLoader
-	host    *pluginhost.Host
-	manager *generation.Manager
-	gateway *gateway.Gateway
-	data    *h1.Server
-	admin   *http.Server
-	tls     *tls.Config // nil: plain
-	token   string
-	key     string // made for the demo
-	ready   readyFile
-	tasks   sync.WaitGroup
-	started time.Time
+	flags    *serveFlags
+	state    string
+	log      *slog.Logger
+	access   *accessLog
+	loader   *fileLoader
+	host     *pluginhost.Host
+	store    *store.Store
+	counters limits.Counters
+	builder  *generation.Builder
+	manager  *generation.Manager
+	gateway  *gateway.Gateway
+	data     *h1.Server
+	admin    *http.Server
+	tls      *tls.Config // nil: plain
+	token    string
+	key      string // made for the demo
+	ready    readyFile
+	tasks    sync.WaitGroup
+	started  time.Time
+
+	disabled *route.Disabled
 }
 
 // readyFile tells scripts where the gateway is (CONTRACTS, "The program").
@@ -98,6 +106,14 @@ func serve(ctx context.Context, f *serveFlags, out io.Writer) error {
 	}
 	defer p.access.close()
 	defer p.host.Close()
+	if err := p.openStore(ctx); err != nil {
+		return err
+	}
+	defer p.store.Close()
+	if err := p.openAdmission(); err != nil {
+		return err
+	}
+	defer p.closeAdmission()
 	if _, err := p.manager.Load(ctx, "start"); err != nil {
 		return p.refused(err)
 	}
@@ -134,8 +150,8 @@ func (p *process) prepare() error {
 	}
 	p.host = newHost(p.log)
 	speak := dialects()
-	builder := &generation.Builder{Host: p.host, Dialects: speak.Names(), Policies: policies.FS, Log: p.log}
-	p.manager = generation.NewManager(p.loader, builder, p.log)
+	p.builder = &generation.Builder{Host: p.host, Dialects: speak.Names(), Policies: policies.FS, Log: p.log}
+	p.manager = generation.NewManager(p.loader, p.builder, p.log)
 	p.gateway = &gateway.Gateway{Generations: p.manager, Dialects: speak, Log: p.log, Access: p.access, Version: version()}
 	return nil
 }
@@ -244,6 +260,7 @@ func (p *process) announce(out io.Writer) error {
 // untilTold serves until a signal, the end of ctx, or a listener's failure.
 func (p *process) untilTold(ctx context.Context, failed <-chan error) error {
 	watching, stopWatching := context.WithCancel(ctx)
+	p.tasks.Go(func() { p.disabled.Follow(watching) })
 	if p.flags.watch && !p.loader.demo {
 		p.tasks.Go(func() { p.manager.Watch(watching) })
 	}

@@ -27,6 +27,8 @@ import (
 type Generations interface {
 	Load(ctx context.Context, source string) (int64, error)
 	Records() []generation.Record
+	// Hold gives the generation in force, or nil; every Hold is followed by a Release.
+	Hold() *generation.Generation
 }
 
 // Plugins is what the API shows of plugin processes.
@@ -37,6 +39,7 @@ type Server struct {
 	Generations Generations
 	Plugins     Plugins
 	Explainer   route.Explainer
+	Disabled    *route.Disabled
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
 	Log         *slog.Logger
@@ -52,6 +55,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /admin/v1/generations", s.generations)
 	mux.HandleFunc("GET /admin/v1/plugins", s.plugins)
 	mux.HandleFunc("POST /admin/v1/explain", s.explain)
+	mux.HandleFunc("GET /admin/v1/models", s.models)
+	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)
 	slots := make(chan struct{}, inFlight)
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

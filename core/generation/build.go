@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -29,7 +30,8 @@ type Builder struct {
 	Host     *pluginhost.Host
 	Dialects []string // the client dialects that are served
 	Log      *slog.Logger
-	Policies fs.FS // those that come with the gateway, by penstock/NAME; nil: none
+	Disabled *route.Disabled // models that operators took out of service; nil: none
+	Policies fs.FS           // those that come with the gateway, by penstock/NAME; nil: none
 
 	pools  pools
 	tokens credential.Tokens
@@ -88,6 +90,7 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, e
 	}
 	c.models()
 	c.routers()
+	c.keys()
 	c.settings()
 	if c.out.Errors() > 0 {
 		c.gen.letGo()
@@ -272,18 +275,6 @@ func (c *compilation) settings() {
 		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
 		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue),
 		Whole: max(cfg.Limits.Body, wholeAnswer), Lenient: cfg.Lenient,
-	}
-	g.keys = make(map[[32]byte]*Key, len(cfg.Keys))
-	for i := range cfg.Keys {
-		k := &cfg.Keys[i]
-		key := &Key{Name: k.Name, Team: k.Team, Tags: k.Tags, Expires: k.Expires}
-		if k.Models != nil {
-			key.models = make(map[string]bool, len(k.Models))
-			for _, m := range k.Models {
-				key.models[m] = true
-			}
-		}
-		g.keys[k.SHA256] = key
 	}
 }
 
