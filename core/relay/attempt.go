@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -22,6 +23,7 @@ type active struct {
 	up         *Upstream
 	terms      *Terms
 	plan       *plan
+	pass       health.Pass
 	race       *race // nil: nobody runs beside it
 	serving    bool  // it is the one that may write to the client
 	rec        Attempt
@@ -40,17 +42,17 @@ type active struct {
 }
 
 // begin makes an attempt of an earlier one's memory.
-func (a *active) begin(r *run, i int) {
+func (a *active) begin(r *run, i, credential int) {
 	c := &r.Candidates[i]
 	a.run, a.index, a.up, a.terms, a.plan = r, i, c.Upstream, &c.Terms, &r.plans[i]
-	a.credential, a.race, a.serving = r.credential(i), nil, false
+	a.credential, a.race, a.serving = credential, nil, false
 	a.hideUsage, a.content, a.committed, a.timed, a.held = false, false, false, false, a.held[:0]
 	a.lost.Store(false)
 	if cap(a.held) > maxHeld {
 		a.held = nil
 	}
 	a.rec = Attempt{Upstream: c.Upstream, Number: r.res.Tried, Started: time.Now()}
-	if a.credential >= 0 {
+	if credential != noCredential {
 		a.rec.Credential = c.Credentials[a.credential]
 	}
 }
@@ -60,7 +62,7 @@ func (a *active) begin(r *run, i int) {
 func (a *active) ask() (f *sdk.Failure) {
 	if a.Records != nil {
 		if err := a.Records.Begin(&a.rec); err != nil {
-			a.rec.Failure, a.rec.Ended = asFailure(err), time.Now()
+			a.rec.Failure, a.rec.Ended = asFailure(err), time.Now() // the gateway's own, which says nothing of the upstream
 			return a.rec.Failure
 		}
 	}
@@ -68,6 +70,7 @@ func (a *active) ask() (f *sdk.Failure) {
 	defer func() {
 		if !returned {
 			f = sdk.Fail(sdk.Internal, "the gateway has met a fault of its own")
+			a.pass.Done(health.Outcome{Neutral: true, Ended: time.Now()})
 		}
 		a.call.Close()
 		a.rec.Failure, a.rec.Ended = f, time.Now()

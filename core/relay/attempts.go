@@ -28,11 +28,15 @@ func (r *run) attempts() {
 		if n := r.tries[i].failures; n > 0 && !r.backoff(n, r.res.Failure) {
 			return
 		}
+		a := r.enter(i)
+		if a == nil {
+			continue
+		}
 		var f *sdk.Failure
 		if r.races(i) {
-			f = r.race(i)
+			f = r.race(a)
 		} else {
-			f = r.single(i)
+			f = r.single(a)
 		}
 		r.res.Failure = f
 		if f == nil || r.res.Committed && !r.early || r.client.gone() {
@@ -48,9 +52,8 @@ func (r *run) attempts() {
 // most is how many attempts there may be.
 func (r *run) most() int { return max(r.Limits.Attempts, 1) }
 
-// single asks one candidate with nobody beside it.
-func (r *run) single(i int) *sdk.Failure {
-	a := r.enter(i)
+// single makes an attempt with nobody beside it.
+func (r *run) single(a *active) *sdk.Failure {
 	r.Clock.AttemptStart()
 	f := a.ask()
 	a.finish(f)
@@ -58,14 +61,19 @@ func (r *run) single(i int) *sdk.Failure {
 	return f
 }
 
-// enter makes an attempt at a candidate ready.
+// enter makes an attempt at a candidate ready; nil where the candidate is not to be asked now.
 func (r *run) enter(i int) *active {
+	pass, credential, ok := r.admit(i)
+	if !ok {
+		return nil
+	}
 	r.res.Tried++
 	if r.res.Tried > len(r.actives) {
 		r.actives = append(r.actives, new(active))
 	}
 	a := r.actives[r.res.Tried-1]
-	a.begin(r, i)
+	a.begin(r, i, credential)
+	a.pass = pass
 	return a
 }
 
@@ -76,9 +84,11 @@ func (r *run) leave(a *active, f *sdk.Failure) {
 		r.res.Usage = a.rec.Usage
 	}
 	if f == nil || a.rec.Lost {
+		a.tellHealth(f, outcome{})
 		return
 	}
 	o := follows(f, a.rec.Sent)
+	a.tellHealth(f, o)
 	if f.Kind == sdk.ContentRefused && a.terms.Refusals {
 		o.then = another
 	}
@@ -89,17 +99,17 @@ func (r *run) leave(a *active, f *sdk.Failure) {
 	case a.reconsidered(f):
 		o.then = now
 	}
-	r.lineUp(a.index, a.credential, o)
+	r.lineUp(a, o)
 }
 
-// lineUp puts the candidate where an outcome wants it.
-func (r *run) lineUp(i, credential int, o outcome) {
-	if o.hold == theCredential && credential >= 0 {
-		r.tries[i].refused |= 1 << credential
+// lineUp puts the candidate of a failed attempt where the outcome wants it.
+func (r *run) lineUp(a *active, o outcome) {
+	i, then := a.index, o.then
+	if o.hold == theCredential && a.credential != noCredential {
+		r.tries[i].refused |= 1 << a.credential
 	}
-	then := o.then
 	if then == otherKey {
-		if then = o.alone; r.credential(i) >= 0 {
+		if then = o.alone; r.credential(i, time.Now()) != noCredential {
 			then = now
 		}
 	}
@@ -107,7 +117,9 @@ func (r *run) lineUp(i, credential int, o outcome) {
 	case giveUp:
 		r.stop = true
 	case same:
-		r.tries[i].failures++
+		if r.tries[i].failures++; a.terms.Tries > 0 && r.tries[i].failures >= a.terms.Tries {
+			return
+		}
 		r.tries[i].refused = 0
 		r.waiting = append(r.waiting, i)
 	case now:
@@ -115,19 +127,6 @@ func (r *run) lineUp(i, credential int, o outcome) {
 	case larger:
 		r.waiting = r.largerThan(i, r.waiting)
 	}
-}
-
-// noCredential is the index of the credential of an attempt that has none.
-const noCredential = -1
-
-// credential chooses the credential that a candidate is asked with; noCredential where there is none to choose.
-func (r *run) credential(i int) int {
-	for j := range r.Candidates[i].Credentials {
-		if r.tries[i].refused&(1<<j) == 0 {
-			return j
-		}
-	}
-	return noCredential
 }
 
 // order lists the candidates that the dry run left.
@@ -154,7 +153,7 @@ func (r *run) largerThan(i int, waiting []int) []int {
 
 // exhausted marks the failure that is left when nothing more can be tried.
 func (r *run) exhausted() {
-	if r.res.Failure == nil && r.res.Tried == 0 {
+	if r.res.Failure == nil {
 		r.res.Failure = r.noTarget()
 		return
 	}
@@ -169,6 +168,9 @@ func (r *run) noTarget() *sdk.Failure {
 		}
 	}
 	f := sdk.Fail(sdk.NoTarget, "no deployment can serve this request")
+	if !r.soonest.IsZero() {
+		f.RetryAfter = max(time.Until(r.soonest), time.Millisecond)
+	}
 	if len(r.res.Skips) > 0 {
 		f.Message += ": " + r.res.Skips[0].Deployment + ": " + r.res.Skips[0].Reason
 	}

@@ -33,12 +33,12 @@ type end struct {
 
 // races says whether a candidate is asked with others beside it.
 func (r *run) races(i int) bool {
-	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried+1 < r.most() && !r.Count && !r.client.gone()
+	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried < r.most() && !r.Count && !r.client.gone()
 }
 
-// race asks a candidate and, whenever nobody has had content for its delay, the next one beside it. The first that has
+// race makes an attempt and, whenever nobody has had content for its delay, one at the next candidate beside it. The first that has
 // content serves; the calls of the others are ended.
-func (r *run) race(i int) *sdk.Failure {
+func (r *run) race(first *active) *sdk.Failure {
 	c := &race{run: r, claims: make(chan *active), grants: make(chan bool), ends: make(chan end, r.most())}
 	r.Clock.AttemptStart()
 	c.hedge = time.NewTimer(forever)
@@ -51,12 +51,12 @@ func (r *run) race(i int) *sdk.Failure {
 	r.client.unwatch()
 	r.client.watch(nil)
 	c.gone = r.client.wake
-	c.start(i)
+	c.start(first)
 	for len(c.running) > 0 {
 		c.step()
 	}
 	for _, a := range c.beaten {
-		r.res.Attempts = append(r.res.Attempts, a.rec)
+		r.leave(a, a.rec.Failure)
 	}
 	r.client.unwatch()
 	if c.panics != nil {
@@ -69,8 +69,7 @@ func (r *run) race(i int) *sdk.Failure {
 }
 
 // start sets an attempt off.
-func (c *race) start(i int) {
-	a := c.enter(i)
+func (c *race) start(a *active) {
 	a.race = c
 	c.running = append(c.running, a)
 	c.hedge.Reset(a.terms.HedgeAfter)
@@ -100,15 +99,25 @@ func (c *race) step() {
 		c.ended(e)
 	case <-c.hedge.C:
 		if len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 && c.res.Tried < c.most() {
-			i := c.waiting[0]
-			c.waiting = c.waiting[1:]
-			c.start(i)
+			c.next()
 		}
 	case <-c.keep.C:
 		c.keepAlive()
 		c.keep.Reset(c.Limits.KeepAlive)
 	case <-left:
 		c.left()
+	}
+}
+
+// next sets the next candidate off that may be asked.
+func (c *race) next() {
+	for len(c.waiting) > 0 {
+		i := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		if a := c.enter(i); a != nil {
+			c.start(a)
+			return
+		}
 	}
 }
 

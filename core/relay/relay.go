@@ -91,6 +91,7 @@ type Terms struct {
 	Cancel       bool          // a client that leaves ends the upstream call
 	DrainTime    time.Duration // how long an answer is read on for a client that left
 	DrainBytes   int64
+	Tries        int  // of this candidate, the first included; 0: as many as there are attempts
 	Refusals     bool // a refusal of the content may be another candidate's to serve
 }
 
@@ -223,7 +224,8 @@ func (r *run) begin(t *Task) {
 	attempts, skips := r.res.Attempts[:0], r.res.Skips[:0]
 	clear(r.plans)
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
-	r.request, r.early, r.stop, r.deadline, r.plans = nil, false, false, time.Time{}, r.plans[:0]
+	r.request, r.early, r.stop, r.plans = nil, false, false, r.plans[:0]
+	r.deadline, r.soonest = time.Time{}, time.Time{}
 	r.client.init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
@@ -238,8 +240,9 @@ type run struct {
 	deadline time.Time    // zero: none
 	request  *sdk.Request // the middle form, decoded when it is first needed
 	plans    []plan
-	early    bool // committed by a keep-alive
-	stop     bool // nothing more is to be tried
+	early    bool      // committed by a keep-alive
+	stop     bool      // nothing more is to be tried
+	soonest  time.Time // when the first candidate that is held may be asked; zero: none is
 	fields   []byte
 	tries    []tries
 	waiting  []int
