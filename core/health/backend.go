@@ -158,6 +158,9 @@ func (b *Backend) RetryAllowed(now time.Time, s *Settings) bool {
 	return true
 }
 
+// released begins the reason of a release.
+const released = "released by "
+
 // Release brings the backend back at once, whatever it has been set aside for, and says whether it had been.
 func (b *Backend) Release(now time.Time, by string) bool {
 	b.mu.Lock()
@@ -166,7 +169,7 @@ func (b *Backend) Release(now time.Time, by string) bool {
 	if was {
 		b.breaker.held = time.Time{}
 		b.breaker.quarantined = true // its openings are forgiven
-		e = b.breaker.close(now, "released by "+by)
+		e = b.breaker.close(now, released+by)
 		b.publish(now)
 	}
 	b.mu.Unlock()

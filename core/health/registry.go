@@ -17,16 +17,17 @@ const maxIdle = 1024
 type Registry struct {
 	log     *slog.Logger
 	start   time.Time
-	changed chan struct{} // holds one token when a record has changed since it was last taken
+	changed chan struct{} // holds a token when there is something in unsaved
 
-	mu   sync.Mutex // guards what follows, and the keepers of backends
-	all  map[string]*Backend
-	idle []*Backend // that nobody keeps, longest first
+	mu      sync.Mutex // guards what follows, and the keepers of backends
+	all     map[string]*Backend
+	idle    []*Backend // that nobody keeps, longest first
+	unsaved map[*Backend]bool
 }
 
 // NewRegistry makes an empty registry.
 func NewRegistry(log *slog.Logger) *Registry {
-	return &Registry{log: log, start: time.Now(), changed: make(chan struct{}, 1), all: map[string]*Backend{}}
+	return &Registry{log: log, start: time.Now(), changed: make(chan struct{}, 1), all: map[string]*Backend{}, unsaved: map[*Backend]bool{}}
 }
 
 // since is a time on the registry's clock, which no change of the wall clock moves.
@@ -105,6 +106,9 @@ func (r *Registry) tell(b *Backend, e Event) {
 		attrs = append(attrs, "for", e.Until.Sub(e.At))
 	}
 	r.log.Log(context.Background(), level, "health: changed", attrs...)
+	r.mu.Lock()
+	r.unsaved[b] = true
+	r.mu.Unlock()
 	select {
 	case r.changed <- struct{}{}:
 	default:
