@@ -8,6 +8,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -45,7 +46,7 @@ const configSchema = `{
     "location": {
       "type": "string",
       "pattern": "^[a-z0-9-]{1,40}$",
-      "description": "The region on Vertex AI, or global.",
+      "description": "The region on Vertex AI, the multi-region us or eu, or global.",
       "default": "global",
       "examples": ["europe-west4"]
     },
@@ -78,7 +79,7 @@ func (*provider) Manifest() sdk.Manifest {
 		Auth: sdk.Auth{Kind: "header", Header: "x-goog-api-key", Format: "{api_key}"},
 		Presets: map[string]sdk.Preset{"vertex": {
 			BaseURL: "https://aiplatform.googleapis.com/v1beta1/publishers/google",
-			Auth:    &sdk.Auth{Kind: "token"},
+			Auth:    vertexAuth(),
 			Source:  "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest",
 		}},
 		Capabilities: capabilities(),
@@ -87,8 +88,7 @@ func (*provider) Manifest() sdk.Manifest {
 	}
 }
 
-// Configure remembers the settings of provider id. With a project its address is Vertex AI's
-// (https://cloud.google.com/vertex-ai/generative-ai/docs/learn/locations).
+// Configure remembers the settings of provider id. With a project it is Vertex AI that is asked, with or without the preset.
 func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 	var s settings
 	if err := json.Unmarshal(config, &s); err != nil {
@@ -103,19 +103,16 @@ func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 		p.settings = make(map[string]settings)
 	}
 	p.settings[id] = s
-	return sdk.Configured{BaseURL: s.address()}, nil
+	if s.Project == "" {
+		return sdk.Configured{}, nil
+	}
+	return sdk.Configured{BaseURL: s.address(), Auth: vertexAuth()}, nil
 }
 
-// address gives the base address on Vertex AI, "" on AI Studio.
+// address gives the base address of the project on Vertex AI.
 func (s settings) address() string {
-	if s.Project == "" {
-		return ""
-	}
-	host, location := "aiplatform.googleapis.com", "global"
-	if s.Location != "" && s.Location != "global" {
-		host, location = s.Location+"-"+host, s.Location
-	}
-	return "https://" + host + "/v1beta1/projects/" + s.Project + "/locations/" + location + "/publishers/google"
+	location := cmp.Or(s.Location, "global")
+	return "https://" + vertexHost(location) + "/v1beta1/projects/" + s.Project + "/locations/" + location + "/publishers/google"
 }
 
 func (p *provider) of(id string) settings {
