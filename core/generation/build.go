@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/fault"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
@@ -30,8 +31,9 @@ type Builder struct {
 	Host     *pluginhost.Host
 	Dialects []string // the client dialects that are served
 	Log      *slog.Logger
-	Disabled *route.Disabled // models that operators took out of service; nil: none
-	Policies fs.FS           // those that come with the gateway, by penstock/NAME; nil: none
+	Disabled *route.Disabled  // models that operators took out of service; nil: none
+	Policies fs.FS            // those that come with the gateway, by penstock/NAME; nil: none
+	Health   *health.Registry // what is known of backends; nil: nobody keeps watch
 
 	pools  pools
 	tokens credential.Tokens
@@ -45,6 +47,8 @@ type compilation struct {
 	gen       *Generation
 	out       config.Diagnostics
 	providers map[string]*provider
+	care      *health.Settings
+	watched   map[*catalog.Deployment]route.Watch
 }
 
 // provider is a configured provider with its process and its connections.
@@ -83,7 +87,7 @@ func (b *Builder) Check(ctx context.Context, cfg *config.Config) error {
 // build compiles a configuration beside whatever is running. The error is config.Diagnostics where the configuration is
 // at fault; what had been acquired for it is then let go.
 func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, error) {
-	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, providers: map[string]*provider{},
+	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, providers: map[string]*provider{}, care: careOf(cfg), watched: map[*catalog.Deployment]route.Watch{},
 		gen: &Generation{Config: cfg, upstreams: map[*catalog.Deployment]*relay.Candidate{}}}
 	for i := range cfg.Providers {
 		c.provider(&cfg.Providers[i])

@@ -110,8 +110,7 @@ func (c *compilation) models() {
 	c.gen.Catalog = catalog.New(models)
 }
 
-// strategies are those in force; the others order as written.
-var strategies = map[string]catalog.Strategy{"ordered": catalog.Ordered, "weighted": catalog.Weighted, "cheapest": catalog.Cheapest}
+var strategies = map[string]catalog.Strategy{"ordered": catalog.Ordered, "weighted": catalog.Weighted, "fastest": catalog.Fastest, "cheapest": catalog.Cheapest}
 
 // number makes ids unique within a model.
 func number(list []*catalog.Deployment) {
@@ -154,6 +153,7 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		return nil
 	}
 	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
+	c.watch(d, u)
 	c.gen.upstreams[d] = &relay.Candidate{Upstream: u, Terms: terms(c.cfg, m)}
 	return d
 }
