@@ -131,7 +131,7 @@ type record struct {
 }
 
 // insertRows sends all rows in one statement, so that many cost one round trip.
-func (b *postgresBackend) insertRows(ctx context.Context, rows []Row) error {
+func (b *postgresBackend) insertRows(ctx context.Context, rows []Row) (int, error) {
 	records := make([]record, len(rows))
 	for i := range rows {
 		r := rows[i]
@@ -143,10 +143,10 @@ func (b *postgresBackend) insertRows(ctx context.Context, rows []Row) error {
 	}
 	text, err := json.Marshal(records)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = b.pool.Exec(ctx, insertRecords, string(text))
-	return err
+	tag, err := b.pool.Exec(ctx, insertRecords, string(text))
+	return int(tag.RowsAffected()), err
 }
 
 // announce tells the other gateways: node, kind and id.

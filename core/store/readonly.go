@@ -15,7 +15,7 @@ type readOnly struct{ check func(context.Context) error }
 func (readOnly) write(context.Context, func(context.Context, *sql.Tx) error) error {
 	return errReadOnly
 }
-func (readOnly) insertRows(context.Context, []Row) error        { return errReadOnly }
+func (readOnly) insertRows(context.Context, []Row) (int, error) { return 0, errReadOnly }
 func (readOnly) announce(context.Context, *sql.Tx, Event) error { return errReadOnly }
 func (r readOnly) intact(ctx context.Context) error             { return r.check(ctx) }
 func (readOnly) close()                                         {}

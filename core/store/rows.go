@@ -52,14 +52,15 @@ func (r *Row) values() []any {
 }
 
 // InsertRows adds rows to the ledger, all of them or none. One whose request and attempt are there already changes nothing,
-// so that whoever does not know whether rows arrived sends them again.
-func (s *Store) InsertRows(ctx context.Context, rows []Row) error {
+// so that whoever does not know whether rows arrived sends them again; the number is that of the others.
+func (s *Store) InsertRows(ctx context.Context, rows []Row) (inserted int, err error) {
 	if len(rows) == 0 {
-		return nil
+		return 0, nil
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return s.failed(s.backend.insertRows(ctx, rows))
+	inserted, err = s.backend.insertRows(ctx, rows)
+	return inserted, s.failed(err)
 }
 
 // Filter chooses rows of the ledger. What is empty chooses all.

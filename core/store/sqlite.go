@@ -230,20 +230,27 @@ func inTransaction(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) e
 	return tx.Commit()
 }
 
-func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) error {
-	return b.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) (inserted int, err error) {
+	err = b.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		st, err := tx.PrepareContext(ctx, insertRow)
 		if err != nil {
 			return err
 		}
 		defer st.Close()
 		for i := range rows {
-			if _, err := st.ExecContext(ctx, rows[i].values()...); err != nil {
+			r, err := st.ExecContext(ctx, rows[i].values()...)
+			if err != nil {
 				return err
 			}
+			n, err := r.RowsAffected()
+			if err != nil {
+				return err
+			}
+			inserted += int(n)
 		}
 		return nil
 	})
+	return inserted, err
 }
 
 // announce has nobody to tell: a file has one gateway.

@@ -49,8 +49,8 @@ type Store struct {
 type backend interface {
 	// write runs fn in a transaction, which is committed where fn gives no error.
 	write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error
-	// insertRows inserts those rows that are not there.
-	insertRows(ctx context.Context, rows []Row) error
+	// insertRows inserts those rows that are not there, and counts them.
+	insertRows(ctx context.Context, rows []Row) (int, error)
 	// announce tells other processes, in the transaction of a change, what it changed.
 	announce(ctx context.Context, tx *sql.Tx, e Event) error
 	// intact looks for damage in the files of the database.

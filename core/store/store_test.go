@@ -105,13 +105,13 @@ func testRows(t *testing.T, p place) {
 	a1.Status, a1.Outcome, a1.PossibleCost = "refunded", "timeout", true
 	b1.StartedAt, b1.Model, b1.Key, b1.Estimated = noon.Add(time.Hour), "other\x00model\xff", "k-rows-a", true
 	for range 2 { // again: nothing changes
-		if err := s.InsertRows(t.Context(), []store.Row{a1, a2, a1, b1}); err != nil {
+		if _, err := s.InsertRows(t.Context(), []store.Row{a1, a2, a1, b1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	changed := a1
 	changed.CostNanoUSD = 1
-	if err := s.InsertRows(t.Context(), []store.Row{changed}); err != nil {
+	if _, err := s.InsertRows(t.Context(), []store.Row{changed}); err != nil {
 		t.Fatal(err)
 	}
 	b1.Model = "other\uFFFDmodel\uFFFD"
@@ -141,11 +141,11 @@ func testSpend(t *testing.T, p place) {
 	}
 	rows[0].CostNanoUSD = 1 << 62 // kept as MaxCost, so that no sum overflows
 	for range 3 {                 // rows that are there are not summed again
-		if err := s.InsertRows(t.Context(), rows[:50]); err != nil {
+		if _, err := s.InsertRows(t.Context(), rows[:50]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.InsertRows(t.Context(), rows); err != nil {
+	if _, err := s.InsertRows(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	midnight := at("2026-11-29T00:00:00Z")

@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/store"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Call is an upstream call that is about to be made. Attempt counts the calls of a request from 1; 0 is an answer out of
+// the cache. Request and attempt name the row: two calls never share both.
+type Call struct {
+	RequestID  string
+	Attempt    int
+	Generation int64
+	Key        string
+	Team       string
+	Model      string
+	Provider   string
+	Deployment string
+	Credential string
+	Started    time.Time
+	Price      Price
+	Estimate   Estimate
+}
+
+// Estimate is what a call may use, in tokens: what is charged where nothing better is known at its end.
+type Estimate struct{ Input, Output int64 }
+
+// Slot is the place of one call in the journal. It is a value; the zero Slot does nothing.
+type Slot struct {
+	l   *Ledger
+	i   uint32
+	seq uint64
+}
+
+// Sent says that bytes of the request may have reached the upstream from now on. It must be called before the first is
+// written: a call that was not sent is refunded.
+func (s Slot) Sent() {
+	if s.l != nil {
+		s.l.journal.cells[s.i].sent(s.seq)
+	}
+}
+
+// Settle ends the call and gives its cost in nano-USD. It does so once: further calls do nothing and give 0.
+//
+// A usage that the provider gave (Known) is charged as it is. Where there is none, the outcome decides (DECISIONS 8, 27): what
+// was not sent, what the upstream answered with an error, what timed out and what lost against a hedge is refunded; the rest
+// is charged by estimate. The estimate is what u counts, not Known: tokens that the caller estimated from what it has seen;
+// for input or output of which u counts none it is that of the Call.
+func (s Slot) Settle(o Outcome, u sdk.Usage, ended time.Time) (cost int64) {
+	if s.l == nil {
+		return 0
+	}
+	e := &s.l.entries[s.i]
+	if !e.open.CompareAndSwap(s.seq, 0) {
+		return 0
+	}
+	c := &s.l.journal.cells[s.i]
+	e.end = settle(&e.call, o, u, c.wasSent(s.seq))
+	e.end.ended = e.call.Started.Add(max(0, ended.Sub(e.call.Started))).UnixMicro() // by the monotonic clock: a step of the other does not end a call before its start
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if !s.l.closed {
+		c.settle(s.seq, &e.end)
+		s.l.settled = append(s.l.settled, s.i)
+	}
+	return e.end.cost
+}
+
+// settle decides how a call is charged.
+func settle(c *Call, o Outcome, u sdk.Usage, sent bool) ending {
+	end := ending{outcome: uint64(o)}
+	switch {
+	case o == Cached:
+		end.status = uint64(settled)
+		end.count(u)
+	case u.Known:
+		end.status = uint64(settled)
+		end.count(u)
+		end.cost = c.Price.Cost(u)
+		end.set(isEstimated, u.Disputed || !c.Price.Known)
+	case !sent || o.refunded():
+		end.status = uint64(refunded)
+		end.set(mayCost, sent && o.unanswered())
+	default:
+		u = c.Estimate.within(u)
+		end.status = uint64(estimated)
+		end.count(u)
+		end.cost = c.Price.Cost(u)
+		end.set(isEstimated, true)
+	}
+	return end
+}
+
+// within fills what a caller did not estimate itself.
+func (e Estimate) within(u sdk.Usage) sdk.Usage {
+	if u.TotalInput() == 0 {
+		u.Input = max(e.Input, 0)
+	}
+	if u.TotalOutput() == 0 {
+		u.Output = max(e.Output, 0)
+	}
+	return u
+}
+
+// ending is how a call ended, as it stands in the journal; all of its fields are as wide as a word, so that a checksum over
+// them meets no gap.
+type ending struct {
+	seq                                                   uint64
+	outcome, status, flags                                uint64
+	ended                                                 int64 // microseconds since 1970
+	input, cacheRead, cacheWrite, output, reasoning, cost int64
+}
+
+// The flags of an ending.
+const (
+	isEstimated = 1 << iota
+	mayCost
+)
+
+func (e *ending) set(flag uint64, on bool) {
+	if on {
+		e.flags |= flag
+	}
+}
+
+func (e *ending) count(u sdk.Usage) {
+	e.input, e.cacheRead, e.cacheWrite, e.output, e.reasoning = u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning
+}
+
+// row is the call as the store keeps it.
+func (c *Call) row(e *ending) store.Row {
+	return store.Row{RequestID: c.RequestID, Attempt: c.Attempt, Generation: c.Generation, Key: c.Key, Team: c.Team, Model: c.Model,
+		Provider: c.Provider, Deployment: c.Deployment, Credential: c.Credential,
+		StartedAt: c.Started, EndedAt: time.UnixMicro(e.ended), Status: status(e.status).String(), Outcome: Outcome(e.outcome).String(),
+		InputTokens: e.input + e.cacheRead + e.cacheWrite, CacheReadTokens: e.cacheRead, CacheWriteTokens: e.cacheWrite,
+		OutputTokens: e.output + e.reasoning, ReasoningTokens: e.reasoning, CostNanoUSD: e.cost,
+		Estimated: e.flags&isEstimated != 0, PossibleCost: e.flags&mayCost != 0}
+}
