@@ -64,6 +64,7 @@ func (c *coder) part(p *Part) {
 	c.value(&p.Cache)
 	c.string(&p.Type)
 	c.value(&p.Value)
+	c.string(&p.Path)
 }
 
 func (c *coder) media(m *Media) {
@@ -104,6 +105,7 @@ func (c *coder) tool(t *Tool) {
 	c.value(&t.Cache)
 	c.string(&t.Type)
 	c.value(&t.Raw)
+	c.string(&t.Path)
 }
 
 func (c *coder) choice(t *ToolChoice) {
@@ -153,6 +155,7 @@ func (c *coder) note(n *Note) {
 	c.string(&n.Path)
 	c.string(&n.Why)
 	c.bool(&n.Strict)
+	c.bool(&n.Approximate)
 }
 
 func (c *coder) rename(r *Rename) {

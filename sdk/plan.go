@@ -13,7 +13,7 @@ type Plan struct {
 	Path    string // appended to the base URL's path; "" is the manifest's for the dialect
 	Headers []Header
 	Body    Writer
-	Dropped []Note   // members that were left out, named to the client in x-penstock-dropped
+	Dropped []Note   // members that were left out or approximated, named to the client in x-penstock-dropped
 	Names   []Rename // tool names that the provider would not take; the gateway gives the client its own back
 }
 
@@ -28,10 +28,19 @@ type Header struct {
 
 // Note says that a member was dropped or approximated, and why. A member that changes the meaning of the request is
 // Strict: where the operator wants strict translation, it excludes the deployment.
+//
+// Path is the client's own, as Message.Path and PartPath give it, or the name of a member of the whole request as OpenAI's
+// chat completions have it, such as "stop" or "reasoning": the gateway tells the client its own name for that.
 type Note struct {
-	Path   string
-	Why    string
-	Strict bool
+	Path        string
+	Why         string
+	Strict      bool
+	Approximate bool // sent as something near to what was asked
+}
+
+// Approximate notes a member that was sent as something near to what was asked.
+func (p *Plan) Approximate(path, why string) {
+	p.Dropped = append(p.Dropped, Note{Path: path, Why: why, Approximate: true})
 }
 
 // Drop notes a member that was left out without changing what is asked.

@@ -1,5 +1,10 @@
 package sdk
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Request is the middle form of a client's request: what the client's dialect was decoded into, and what a provider
 // encodes. Members that the client did not send are absent (zero); a zero that was sent is present. Nothing in it names
 // a credential.
@@ -97,6 +102,20 @@ type Part struct {
 	Cache     Value  // cache_control
 	Type      string // of a foreign block
 	Value     Value  // a foreign block whole; citations of a text
+	Path      string // where the client has it, where that is not the message's path and the part's number: see PartPath
+}
+
+// PartPath gives the client's path of one of the parts at parent: of a message, of a result, of a document. Errors and
+// notes name it.
+func PartPath(parent string, parts []Part, i int) string {
+	if p := parts[i].Path; p != "" {
+		return p
+	}
+	member := ".content["
+	if strings.HasPrefix(parent, "contents[") || parent == "systemInstruction" { // Gemini's
+		member = ".parts["
+	}
+	return parent + member + strconv.Itoa(i) + "]"
 }
 
 // Media is an image, a sound or a document: one of Data, URL, FileID, Body.
@@ -141,6 +160,14 @@ const (
 	ForeignTool // a provider's own: Raw, Type
 )
 
+// ToolPath gives the client's path of a tool.
+func ToolPath(tools []Tool, i int) string {
+	if p := tools[i].Path; p != "" {
+		return p
+	}
+	return "tools[" + strconv.Itoa(i) + "]"
+}
+
 // Tool is a tool that the model may call.
 type Tool struct {
 	Kind        ToolKind
@@ -151,6 +178,7 @@ type Tool struct {
 	Cache       Value
 	Type        string // of a foreign tool
 	Raw         Value  // the tool as the client wrote it, where it is not a function
+	Path        string // where the client has it, where that is not tools[its number]: see ToolPath
 }
 
 // ChoiceMode says how free the model is to call tools.

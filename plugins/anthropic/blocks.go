@@ -152,7 +152,7 @@ func (e *encoding) result(b block) error {
 	cache := b.Cache
 	var said []block
 	for i := range r.Parts {
-		p := block{&r.Parts[i], partPath(b.path, i)}
+		p := block{&r.Parts[i], sdk.PartPath(b.path, r.Parts, i)}
 		if p.Cache.Present() && !cache.Present() {
 			cache = p.Cache
 		}

@@ -169,7 +169,7 @@ func (e *encoding) without(why string) {
 // temperature goes from 0 to 1 here, to 2 elsewhere.
 func (e *encoding) temperature() {
 	if n, err := strconv.ParseFloat(string(e.Temperature.Raw()), 64); err == nil && n > 1 {
-		e.plan.Drop("temperature", "at most 1: sent as 1")
+		e.plan.Approximate("temperature", "at most 1: sent as 1")
 		e.w.Name("temperature").Int(1)
 		return
 	}

@@ -122,7 +122,7 @@ func (e *encoding) content(b block, m *sdk.Media) error {
 	e.w.Name("type").String("content")
 	e.w.Name("content").Array()
 	for i := range m.Parts {
-		if err := e.block(block{&m.Parts[i], partPath(b.path+".source", i)}, false); err != nil {
+		if err := e.block(block{&m.Parts[i], sdk.PartPath(b.path+".source", m.Parts, i)}, false); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func (e *encoding) effort() string {
 		return "low"
 	case "xhigh":
 		if !e.atLeast(4, 7) {
-			e.plan.Drop("reasoning", "the model has no effort xhigh: sent as high")
+			e.plan.Approximate("reasoning", "the model has no effort xhigh: sent as high")
 			return "high"
 		}
 	}

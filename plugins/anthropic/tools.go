@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"strconv"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -13,7 +11,7 @@ const noParameters = `{"type":"object","properties":{}}`
 func (e *encoding) writeTools() error {
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
 		case t.Kind == sdk.CustomTool:
 			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
@@ -28,7 +26,7 @@ func (e *encoding) writeTools() error {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
-		if err := e.tool(&e.Tools[i], "tools["+strconv.Itoa(i)+"]"); err != nil {
+		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -48,7 +47,7 @@ func (e *encoding) arrange() error {
 	}
 	if leading && len(e.system) > 0 {
 		// System text alone is no request: its last message is taken as the user's.
-		e.plan.Drop(last.Path, "a request needs a message of the user: the last system message is sent as one")
+		e.plan.Approximate(last.Path, "a request needs a message of the user: the last system message is sent as one")
 		n := len(e.system) - len(e.spoken(last))
 		e.speak(false, e.system[n:])
 		e.system = e.system[:n]
@@ -67,7 +66,7 @@ func (e *encoding) arrange() error {
 func (e *encoding) spoken(m *sdk.Message) []block {
 	var bs []block
 	for i := range m.Parts {
-		p := block{&m.Parts[i], partPath(m.Path, i)}
+		p := block{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		if (p.Kind == sdk.PartText || p.Kind == sdk.PartRefusal) && blank(p.Text) {
 			continue
 		}
@@ -83,14 +82,6 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 		bs = append(bs, p)
 	}
 	return bs
-}
-
-func partPath(message string, i int) string {
-	member := ".content["
-	if strings.HasPrefix(message, "contents") {
-		member = ".parts["
-	}
-	return message + member + strconv.Itoa(i) + "]"
 }
 
 // speak adds to the turn under way where the same side goes on, and begins a new one otherwise.

@@ -95,7 +95,7 @@ func (e *encoding) result(b block) error {
 	e.w.Name("toolUseId").String(id)
 	e.w.Name("content").Array()
 	for i := range r.Parts {
-		p := block{&r.Parts[i], partPath(b.path, i)}
+		p := block{&r.Parts[i], sdk.PartPath(b.path, r.Parts, i)}
 		if p.Kind == sdk.PartText && blank(p.Text) {
 			continue
 		}

@@ -21,8 +21,14 @@ type encoding struct {
 	made      int               // ids made for calls that came without
 }
 
-// Encode writes the request as a conversation.
+// Encode writes the request as a conversation, also where the deployment is to speak the Messages API: the client does not,
+// and Converse serves the same models.
 func (*provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
+	if r.Native == anthropicDialect {
+		if plan.Path = converse; r.Stream {
+			plan.Path = converseStream
+		}
+	}
 	e := &encoding{Request: r, maker: makerOf(r.Model), plan: plan, w: &plan.Body}
 	switch {
 	case r.N > 1:
@@ -82,7 +88,7 @@ func (e *encoding) inference(t thought) {
 		topP = sdk.Value{}
 	}
 	if n, err := strconv.ParseFloat(string(temperature.Raw()), 64); err == nil && n > 1 {
-		e.plan.Drop("temperature", "at most 1: sent as 1")
+		e.plan.Approximate("temperature", "at most 1: sent as 1")
 		temperature = sdk.RawValue([]byte("1"))
 	}
 	w.ValueMember("temperature", temperature)

@@ -92,7 +92,7 @@ func (e *encoding) document(b block, m *sdk.Media, format string) error {
 			if p := &m.Parts[i]; p.Kind == sdk.PartText {
 				e.text(p.Text)
 			} else {
-				e.plan.Lose(partPath(b.path+".source", i), "a document is made of text")
+				e.plan.Lose(sdk.PartPath(b.path+".source", m.Parts, i), "a document is made of text")
 			}
 		}
 		e.w.EndArray()

@@ -2,7 +2,6 @@ package bedrock
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -20,7 +19,7 @@ func (e *encoding) writeTools() error {
 	}
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
 		case t.Kind == sdk.CustomTool:
 			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
@@ -43,7 +42,7 @@ func (e *encoding) writeTools() error {
 	e.w.Name("toolConfig").Object()
 	e.w.Name("tools").Array()
 	for _, i := range able {
-		if err := e.tool(&e.Tools[i], "tools["+strconv.Itoa(i)+"]"); err != nil {
+		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
 	}

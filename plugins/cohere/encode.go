@@ -94,7 +94,7 @@ func (e *encoding) within(member, path string, v sdk.Value, least, most string) 
 		in = most
 	}
 	if in != string(v.Raw()) {
-		e.plan.Drop(path, "from "+least+" to "+most+": sent as "+in)
+		e.plan.Approximate(path, "from "+least+" to "+most+": sent as "+in)
 	}
 	e.w.Name(member).Raw(in)
 }

@@ -3,7 +3,6 @@ package cohere
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -81,7 +80,7 @@ func (e *encoding) between(said []message) error {
 func (e *encoding) sorted(m *sdk.Message) message {
 	s := message{role: m.Role}
 	for i := range m.Parts {
-		b := block{&m.Parts[i], partPath(m.Path, i)}
+		b := block{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		switch b.Kind {
 		case sdk.PartCall:
 			s.calls = append(s.calls, b)
@@ -99,14 +98,6 @@ func (e *encoding) sorted(m *sdk.Message) message {
 		}
 	}
 	return s
-}
-
-func partPath(message string, i int) string {
-	member := ".content["
-	if strings.HasPrefix(message, "contents") {
-		member = ".parts["
-	}
-	return message + member + strconv.Itoa(i) + "]"
 }
 
 // speaker writes a message of the user or the system.
@@ -260,7 +251,7 @@ func (e *encoding) result(b block) error {
 	}
 	var texts []block
 	for i := range r.Parts {
-		p := block{&r.Parts[i], partPath(b.path, i)}
+		p := block{&r.Parts[i], sdk.PartPath(b.path, r.Parts, i)}
 		switch p.Kind {
 		case sdk.PartText, sdk.PartRefusal:
 			texts = append(texts, p)

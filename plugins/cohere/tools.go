@@ -18,7 +18,7 @@ func (e *encoding) writeTools() (any bool, err error) {
 	var able []int
 	strict := true
 	for i := range e.Tools {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
 		case t.Kind == sdk.CustomTool:
 			return false, &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
@@ -34,7 +34,7 @@ func (e *encoding) writeTools() (any bool, err error) {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
-		if err := e.tool(&e.Tools[i], "tools["+strconv.Itoa(i)+"]"); err != nil {
+		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return true, err
 		}
 	}

@@ -130,7 +130,7 @@ func (e *encoding) result(a answered) (after []block, err error) {
 	var texts []sdk.Text
 	var inside []block
 	for i := range a.Result.Parts {
-		p := block{&a.Result.Parts[i], partPath(a.path, i)}
+		p := block{&a.Result.Parts[i], sdk.PartPath(a.path, a.Result.Parts, i)}
 		text := p.Text
 		if p.Kind == sdk.PartDocument && p.Media != nil && p.Media.Body.Present() {
 			p.Kind, text = sdk.PartText, p.Media.Body

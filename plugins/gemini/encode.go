@@ -201,7 +201,7 @@ func (e *encoding) budget(n int) int {
 	}
 	in := min(max(n, least), most)
 	if in != n {
-		e.plan.Drop("reasoning", "the model's budget is "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" tokens: sent as "+strconv.Itoa(in))
+		e.plan.Approximate("reasoning", "the model's budget is "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" tokens: sent as "+strconv.Itoa(in))
 	}
 	return in
 }
@@ -211,7 +211,7 @@ func (e *encoding) level() string {
 	switch effort := e.Reasoning.Effort; effort {
 	case "minimal":
 		if strings.Contains(e.Model, "pro") {
-			e.plan.Drop("reasoning", "the model has no effort minimal: sent as low")
+			e.plan.Approximate("reasoning", "the model has no effort minimal: sent as low")
 			return "low"
 		}
 		return effort
@@ -235,5 +235,5 @@ func (e *encoding) least() {
 	default:
 		e.w.Name("thinkingLevel").String("minimal")
 	}
-	e.plan.Drop("reasoning", "the model always thinks: sent as its least")
+	e.plan.Approximate("reasoning", "the model always thinks: sent as its least")
 }

@@ -58,7 +58,7 @@ func (e *encoding) media(b block) error {
 // documentParts writes a document that is made of parts.
 func (e *encoding) documentParts(b block) error {
 	for i := range b.Media.Parts {
-		p := block{&b.Media.Parts[i], partPath(b.path+".source", i)}
+		p := block{&b.Media.Parts[i], sdk.PartPath(b.path+".source", b.Media.Parts, i)}
 		switch p.Kind {
 		case sdk.PartText:
 			e.text(p.Text)

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"strconv"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -11,7 +9,7 @@ import (
 func (e *encoding) writeTools() error {
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch t.Kind {
 		case sdk.CustomTool:
 			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
@@ -28,7 +26,7 @@ func (e *encoding) writeTools() error {
 	e.w.Object()
 	e.w.Name("functionDeclarations").Array()
 	for _, i := range able {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		name, err := e.toolName(t.Name, path+".name")
 		if err != nil {
 			return err

@@ -1,9 +1,6 @@
 package gemini
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -35,7 +32,7 @@ func (e *encoding) arrange() error {
 	}
 	if len(e.turns) == 0 && len(e.system) > 0 {
 		// System text alone is no request: it is taken as the user's.
-		e.plan.Drop(e.system[0].path, "a request needs a message of the user: the system text is sent as one")
+		e.plan.Approximate(e.system[0].path, "a request needs a message of the user: the system text is sent as one")
 		e.speak(false, e.system)
 		e.system = nil
 	}
@@ -49,7 +46,7 @@ func (e *encoding) arrange() error {
 func (e *encoding) spoken(m *sdk.Message) []block {
 	var said []block
 	for i := range m.Parts {
-		b := block{&m.Parts[i], partPath(m.Path, i)}
+		b := block{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		switch b.Kind {
 		case sdk.PartText, sdk.PartRefusal:
 			if b.Text.Empty() {
@@ -63,14 +60,6 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 		said = append(said, b)
 	}
 	return said
-}
-
-func partPath(message string, i int) string {
-	member := ".content["
-	if strings.HasPrefix(message, "contents") {
-		member = ".parts["
-	}
-	return message + member + strconv.Itoa(i) + "]"
 }
 
 // speak adds to the turn under way where the same side goes on, and begins a new one otherwise.

@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -108,7 +107,7 @@ func (e *encoding) writeTools() error {
 	c := &e.Choice
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], "tools["+strconv.Itoa(i)+"]"
+		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
 		case t.Kind == sdk.CustomTool:
 			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
@@ -123,7 +122,7 @@ func (e *encoding) writeTools() error {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
-		if err := e.tool(&e.Tools[i], "tools["+strconv.Itoa(i)+"]"); err != nil {
+		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
 	}

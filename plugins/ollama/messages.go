@@ -2,8 +2,6 @@ package ollama
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -69,7 +67,7 @@ func (e *encoding) writeMessages() error {
 // sort puts the parts of a message in their places.
 func (e *encoding) sort(m *message, parts []sdk.Part, path string) error {
 	for i := range parts {
-		b := block{&parts[i], partPath(path, i)}
+		b := block{&parts[i], sdk.PartPath(path, parts, i)}
 		switch b.Kind {
 		case sdk.PartText, sdk.PartRefusal:
 			m.say(b.Text)
@@ -113,14 +111,6 @@ func (m *message) say(t sdk.Text) {
 		m.texts = append(m.texts, sdk.T("\n"))
 	}
 	m.texts = append(m.texts, t)
-}
-
-func partPath(message string, i int) string {
-	member := ".content["
-	if strings.HasPrefix(message, "contents") {
-		member = ".parts["
-	}
-	return message + member + strconv.Itoa(i) + "]"
 }
 
 // body writes what every message has.

@@ -139,7 +139,7 @@ func (e *encoding) outputItem(p piece) error {
 	var text []sdk.Text
 	plain := true
 	for i := range r.Parts {
-		parts[i] = piece{&r.Parts[i], partPath(p.path, i)}
+		parts[i] = piece{&r.Parts[i], sdk.PartPath(p.path, r.Parts, i)}
 		plain = plain && parts[i].Kind == sdk.PartText
 		if i > 0 {
 			text = append(text, sdk.RawText([]byte(`\n`)))
@@ -177,7 +177,7 @@ func (e *encoding) result(p piece) error {
 	}
 	moved := false
 	for i := range r.Parts {
-		part := piece{&r.Parts[i], partPath(p.path, i)}
+		part := piece{&r.Parts[i], sdk.PartPath(p.path, r.Parts, i)}
 		switch {
 		case part.Kind == sdk.PartText:
 			e.uncached(part)

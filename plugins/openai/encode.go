@@ -85,7 +85,7 @@ func (e *encoding) limits() {
 	}
 	stops := e.Stop
 	if len(stops) > maxStops {
-		e.plan.Lose(e.member("stop"), "at most 4 stop texts")
+		e.plan.Lose("stop", "at most 4 stop texts")
 		stops = stops[:maxStops]
 	}
 	if len(stops) > 0 {
@@ -103,7 +103,7 @@ func (e *encoding) sampling() error {
 	if e.topK {
 		e.w.ValueMember("top_k", e.TopK)
 	} else if e.TopK.Present() {
-		e.plan.Drop(e.member("top_k"), "chat completions have no top_k")
+		e.plan.Drop("top_k", "chat completions have no top_k")
 	}
 	e.w.ValueMember("frequency_penalty", e.FrequencyPenalty)
 	e.w.ValueMember("presence_penalty", e.PresencePenalty)
@@ -248,33 +248,6 @@ func (e *encoding) shared(name string) bool {
 	return !e.compatible && strings.HasPrefix(e.Dialect, "openai-") && alike(name)
 }
 
-// member gives the client's own name of a member, for notes.
-func (e *encoding) member(name string) string {
-	switch e.Dialect {
-	case "anthropic":
-		switch name {
-		case "stop":
-			return "stop_sequences"
-		case "max_completion_tokens":
-			return "max_tokens"
-		case "reasoning":
-			return "thinking"
-		}
-	case "gemini":
-		switch name {
-		case "stop":
-			return "generationConfig.stopSequences"
-		case "top_k":
-			return "generationConfig.topK"
-		case "max_completion_tokens":
-			return "generationConfig.maxOutputTokens"
-		case "reasoning":
-			return "generationConfig.thinkingConfig"
-		}
-	}
-	return name
-}
-
 // effort gives how hard the model is to reason, "" where the client has no wish.
 //
 // A budget of tokens becomes an effort by its share of the output limit: up to 35% is low, up to 65% medium, more is
@@ -306,10 +279,10 @@ func (e *encoding) noEffort() string {
 	case strings.HasPrefix(e.Model, "gpt-5."):
 		return "none"
 	case strings.HasPrefix(e.Model, "gpt-5"):
-		e.plan.Drop(e.member("reasoning"), "the model reasons always: its least effort is asked for")
+		e.plan.Approximate("reasoning", "the model reasons always: its least effort is asked for")
 		return "minimal"
 	case len(e.Model) > 1 && e.Model[0] == 'o' && e.Model[1] >= '1' && e.Model[1] <= '9':
-		e.plan.Drop(e.member("reasoning"), "the model reasons always: its least effort is asked for")
+		e.plan.Approximate("reasoning", "the model reasons always: its least effort is asked for")
 		return "low"
 	}
 	return ""

@@ -89,7 +89,7 @@ func (e *encoding) document(m *sdk.Media, path string) error {
 		return nil
 	case len(m.Parts) > 0:
 		for i := range m.Parts {
-			if err := e.part(piece{&m.Parts[i], partPath(path+".source", i)}); err != nil {
+			if err := e.part(piece{&m.Parts[i], sdk.PartPath(path+".source", m.Parts, i)}); err != nil {
 				return err
 			}
 		}
@@ -189,7 +189,7 @@ func (e *encoding) inputFile(m *sdk.Media, path string) error {
 		return nil
 	case len(m.Parts) > 0:
 		for i := range m.Parts {
-			if err := e.inputPart(piece{&m.Parts[i], partPath(path+".source", i)}); err != nil {
+			if err := e.inputPart(piece{&m.Parts[i], sdk.PartPath(path+".source", m.Parts, i)}); err != nil {
 				return err
 			}
 		}

@@ -45,7 +45,7 @@ func (e *encoding) message(at int) error {
 	var rest []piece
 	results := 0
 	for i := range m.Parts {
-		p := piece{&m.Parts[i], partPath(m.Path, i)}
+		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		if p.Kind != sdk.PartResult {
 			rest = append(rest, p)
 			continue
@@ -81,14 +81,6 @@ func (e *encoding) resultsAfter(at int) bool {
 	return false
 }
 
-func partPath(message string, i int) string {
-	member := ".content["
-	if strings.HasPrefix(message, "contents") {
-		member = ".parts["
-	}
-	return message + member + strconv.Itoa(i) + "]"
-}
-
 func (e *encoding) system(m *sdk.Message) error {
 	if err := e.user(nil, sdk.Text{}); err != nil {
 		return err
@@ -114,7 +106,7 @@ func (e *encoding) systemRole(m *sdk.Message) string {
 func (e *encoding) systemTexts(m *sdk.Message) []piece {
 	var texts []piece
 	for i := range m.Parts {
-		p := piece{&m.Parts[i], partPath(m.Path, i)}
+		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		if p.Kind != sdk.PartText {
 			e.plan.Lose(p.path, "a system message holds text only")
 			continue
@@ -240,7 +232,7 @@ func (e *encoding) assistant(m *sdk.Message) error {
 	e.open = nil
 	var texts, calls, thoughts, refusals []piece
 	for i := range m.Parts {
-		p := piece{&m.Parts[i], partPath(m.Path, i)}
+		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		switch p.Kind {
 		case sdk.PartText:
 			if !p.Text.Empty() {

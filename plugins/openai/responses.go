@@ -46,7 +46,7 @@ func (e *encoding) response() error {
 
 func (e *encoding) outputLimit() int {
 	if e.MaxOutput < minOutput && !e.compatible {
-		e.plan.Drop(e.member("max_completion_tokens"), "responses take 16 or more: sent as 16")
+		e.plan.Approximate("max_completion_tokens", "responses take 16 or more: sent as 16")
 		return minOutput
 	}
 	return e.MaxOutput
@@ -65,7 +65,7 @@ func (e *encoding) responseSampling() error {
 		value sdk.Value
 	}{{"top_k", e.TopK}, {"seed", e.Seed}} {
 		if m.value.Present() {
-			e.plan.Drop(e.member(m.name), "responses have no "+m.name)
+			e.plan.Drop(m.name, "responses have no "+m.name)
 		}
 	}
 	for _, m := range []struct {
@@ -73,11 +73,11 @@ func (e *encoding) responseSampling() error {
 		value sdk.Value
 	}{{"frequency_penalty", e.FrequencyPenalty}, {"presence_penalty", e.PresencePenalty}, {"logit_bias", e.LogitBias}} {
 		if raw := string(m.value.Raw()); m.value.Present() && raw != "0" && raw != "0.0" && raw != "{}" {
-			e.plan.Lose(e.member(m.name), "responses have no "+m.name)
+			e.plan.Lose(m.name, "responses have no "+m.name)
 		}
 	}
 	if len(e.Stop) > 0 {
-		e.plan.Lose(e.member("stop"), "responses have no stop texts")
+		e.plan.Lose("stop", "responses have no stop texts")
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (e *encoding) items(m *sdk.Message) error {
 	}
 	var said []piece
 	for i := range m.Parts {
-		p := piece{&m.Parts[i], partPath(m.Path, i)}
+		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		if p.Kind != sdk.PartResult {
 			said = append(said, p)
 			continue
@@ -286,7 +286,7 @@ func (e *encoding) turn(m *sdk.Message) error {
 	e.open = nil
 	var said, thoughts []piece
 	for i := range m.Parts {
-		p := piece{&m.Parts[i], partPath(m.Path, i)}
+		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
 		if p.Kind == sdk.PartText || p.Kind == sdk.PartRefusal {
 			if !p.Text.Empty() {
 				said = append(said, p)

@@ -20,7 +20,7 @@ func (e *encoding) tools() error {
 	var able []int
 	for i := range e.Tools {
 		t := &e.Tools[i]
-		path := "tools[" + itoa(i) + "]"
+		path := sdk.ToolPath(e.Tools, i)
 		switch {
 		case t.Kind == sdk.ForeignTool:
 			e.plan.Lose(path, "the service has no tool of type "+t.Type)
@@ -35,7 +35,7 @@ func (e *encoding) tools() error {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
-		if err := e.tool(&e.Tools[i], "tools["+itoa(i)+"]"); err != nil {
+		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
 	}

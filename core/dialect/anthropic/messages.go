@@ -15,6 +15,7 @@ func (r *decoder) system(v int) {
 		return // system: "" says nothing
 	}
 	if len(parts) > 0 {
+		place(parts, "system", 0)
 		r.req.Messages = append(r.req.Messages, sdk.Message{Role: sdk.System, Parts: parts, Path: "system"})
 	}
 }
@@ -67,11 +68,21 @@ func (r *decoder) split(msg sdk.Message) {
 		if parts[from].Kind == sdk.PartResult {
 			m.Role = sdk.Tooling
 		}
+		if from > 0 {
+			place(m.Parts, msg.Path+".content", from)
+		}
 		r.req.Messages = append(r.req.Messages, m)
 		from = i
 	}
 	if len(parts) == 0 {
 		r.req.Messages = append(r.req.Messages, msg)
+	}
+}
+
+// place tells parts where they are in the client's list, of which they are the items from first on.
+func place(parts []sdk.Part, list string, first int) {
+	for i := range parts {
+		parts[i].Path = list + "[" + strconv.Itoa(first+i) + "]"
 	}
 }
 

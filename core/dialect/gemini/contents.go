@@ -61,8 +61,9 @@ func (r *decoder) content(c int) {
 	}
 	path := r.Path(c)
 	var msg *sdk.Message
+	n := -1
 	for p := range r.Items(parts) {
-		if !r.Object(p) {
+		if n++; !r.Object(p) {
 			continue
 		}
 		part, role := r.part(p), said
@@ -72,6 +73,9 @@ func (r *decoder) content(c int) {
 		if msg == nil || msg.Role != role {
 			r.req.Messages = append(r.req.Messages, sdk.Message{Role: role, Path: path})
 			msg = &r.req.Messages[len(r.req.Messages)-1]
+		}
+		if n != len(msg.Parts) {
+			part.Path = path + ".parts[" + strconv.Itoa(n) + "]"
 		}
 		msg.Parts = join(msg.Parts, part)
 	}

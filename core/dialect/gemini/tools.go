@@ -20,7 +20,7 @@ func (r *decoder) tools(v int) {
 			switch name := string(r.named(k)); {
 			case r.Kind(m) == jsonspan.Null:
 			case name != "functionDeclarations":
-				r.req.Tools = append(r.req.Tools, sdk.Tool{Kind: sdk.ForeignTool, Type: name, Raw: r.Value(t)})
+				r.req.Tools = append(r.req.Tools, sdk.Tool{Kind: sdk.ForeignTool, Type: name, Raw: r.Value(t), Path: r.Path(t)})
 			case r.Array(m):
 				r.functions(m)
 			}
@@ -41,6 +41,7 @@ func (r *decoder) functions(list int) {
 			tool.Parameters = r.Value(p)
 		}
 		r.rest(f, "name", "description", "parameters", "parametersJsonSchema")
+		tool.Path = r.Path(f)
 		r.req.Tools = append(r.req.Tools, tool)
 	}
 }

@@ -64,10 +64,14 @@ func (r *decoder) foreign(i int, typ, path string) {
 	r.add(role, path, sdk.Part{Kind: sdk.PartForeign, Type: typ, Value: r.Value(i)})
 }
 
-// add appends parts to the turn that is open, where it is the model's too, or as a turn of its own.
+// add appends parts to the turn that is open, where it is the model's too, or as a turn of its own. An item that begins no
+// turn tells its parts where they are.
 func (r *decoder) add(role sdk.Role, path string, parts ...sdk.Part) {
 	list := r.req.Messages
 	if n := len(list) - 1; n >= 0 && role == sdk.Assistant && list[n].Role == role {
+		for i := range parts {
+			parts[i].Path = sdk.PartPath(path, parts, i)
+		}
 		list[n].Parts = append(list[n].Parts, parts...)
 		return
 	}

@@ -75,7 +75,7 @@
 //	call      text id, text name, value arguments, text input, bool custom
 //	result    text id, text name, [part] parts, bool error
 //	tool      uint kind (0 function, 1 custom, 2 foreign), text name, text description, value parameters,
-//	          value strict, value cache, string type, value raw
+//	          value strict, value cache, string type, value raw, string path
 //	choice    uint mode (0 unset, 1 auto, 2 none, 3 required, 4 named, 5 allowed), [text] names, bool required,
 //	          value parallel
 //	format    uint kind (0 unset, 1 text, 2 json, 3 schema), text name, text description, value schema, value strict
