@@ -16,9 +16,7 @@ import (
 // taken off when it is in force.
 var pending = [...]string{
 	"store",
-	"counters",
 	"routers.{}.shadow",
-	"teams",
 	"breaker",
 	"quarantine",
 	"guards",
@@ -28,12 +26,7 @@ var pending = [...]string{
 	"rum",
 	"limits.memory",
 	"stream.drain_usd",
-	"keys.[].limits",
-	"keys.[].budget",
-	"keys.[].zdr",
-	"keys.[].team",
 	"keys.[].priority",
-	"keys.[].dialects",
 	"models.{}.on_break",
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"strconv"
+	"time"
 
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -45,6 +46,7 @@ func (r *request) timingMode() timing.Mode {
 // AppendFields writes what the gateway says in the head of an answer; see relay.Answer.
 func (r *request) AppendFields(dst []byte, c relay.Committing) []byte {
 	dst = r.appendIdentity(dst)
+	dst = r.appendLimits(dst)
 	if c.Early {
 		return r.appendStreamTiming(dst)
 	}
@@ -64,7 +66,7 @@ func (r *request) AppendFields(dst []byte, c relay.Committing) []byte {
 		dst = append(dst, "\r\n"...)
 	}
 	for _, f := range c.Fields {
-		if name := bytes.ToLower(f.Name); relay.AnswerField(string(name)) {
+		if name := bytes.ToLower(f.Name); relay.AnswerField(string(name)) && !(r.reserved.Limited() && limitField(name)) {
 			dst = append(dst, name...)
 			dst = append(dst, ": "...)
 			dst = append(dst, f.Value...)
@@ -81,6 +83,19 @@ func (r *request) AppendFields(dst []byte, c relay.Committing) []byte {
 		dst = append(dst, "\r\n"...)
 	}
 	return r.appendTiming(dst)
+}
+
+// appendLimits tells where the key's limits stand, in place of the upstream's.
+func (r *request) appendLimits(dst []byte) []byte {
+	if !r.reserved.Limited() {
+		return dst
+	}
+	return r.reserved.AppendHeaders(dst, r.dialect.Name(), time.Now())
+}
+
+// limitField says whether a header of the upstream tells of limits.
+func limitField(name []byte) bool {
+	return bytes.HasPrefix(name, []byte("x-ratelimit-")) || bytes.HasPrefix(name, []byte("anthropic-ratelimit-"))
 }
 
 func (r *request) appendStreamTiming(dst []byte) []byte {

@@ -28,6 +28,9 @@ func (r *request) expand() *sdk.Failure {
 	for _, f := range r.decision.Failures {
 		r.g.Log.Warn("router: the policy failed, on_error names what is tried", "request_id", r.id, "router", f.Router, "error", f.Err)
 	}
+	if f := r.narrow(); f != nil {
+		return f
+	}
 	return r.routeFailure(err)
 }
 

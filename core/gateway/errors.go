@@ -24,6 +24,7 @@ func (r *request) fail(f *sdk.Failure) {
 	fields := r.appendIdentity(r.fields[:0])
 	fields = append(fields, "Content-Type: application/json\r\n"...)
 	fields = appendRetry(fields, f)
+	fields = r.appendLimits(fields)
 	if f.Kind == sdk.BadMethod {
 		fields = append(fields, "Allow: GET, HEAD, POST\r\n"...)
 	}
@@ -45,7 +46,7 @@ func appendRetry(dst []byte, f *sdk.Failure) []byte {
 		dst = append(dst, "retry-after: "...)
 		dst = strconv.AppendInt(dst, secs, 10)
 		dst = append(dst, "\r\nretry-after-ms: "...)
-		dst = strconv.AppendInt(dst, f.RetryAfter.Milliseconds(), 10)
+		dst = strconv.AppendInt(dst, int64((f.RetryAfter+time.Millisecond-1)/time.Millisecond), 10)
 		dst = append(dst, "\r\n"...)
 	}
 	if f.Final || final(f.Kind) {

@@ -20,7 +20,7 @@ func (g *Gateway) Explain(_ context.Context, q *route.Question) (*route.Explanat
 		return nil, sdk.Fail(sdk.Draining, "no generation is in force")
 	}
 	defer gen.Release()
-	r := &request{scratch: g.scratch.get(), g: g, gen: gen, id: "explain", key: &generation.Key{}, made: &made{at: time.Now()}}
+	r := &request{scratch: g.scratch.get(), g: g, gen: gen, id: "explain", key: generation.Anyone(), made: &made{at: time.Now()}}
 	defer g.scratch.put(r.scratch)
 	if q.Key != "" {
 		if r.key = gen.KeyNamed(q.Key); r.key == nil {

@@ -10,10 +10,12 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -29,6 +31,7 @@ type Generations interface {
 type Gateway struct {
 	Generations Generations
 	Dialects    Dialects
+	Admission   *admit.Admitter
 	Log         *slog.Logger
 	Access      AccessLog // nil: no access lines
 	Version     string
@@ -44,19 +47,21 @@ type AccessLog interface{ Request(e *Entry) }
 // request is one request on its way through the gateway.
 type request struct {
 	*scratch
-	g       *Gateway
-	ex      h1.Exchange
-	made    *made // in the place of ex where a request is only explained
-	gen     *generation.Generation
-	route   target
-	dialect dialect.Dialect
-	id      string
-	clock   timing.Clock
-	key     *generation.Key
-	model   string
-	strict  bool // the client allows no member to be dropped
-	status  int
-	result  *relay.Result
+	g        *Gateway
+	ex       h1.Exchange
+	made     *made // in the place of ex where a request is only explained
+	gen      *generation.Generation
+	route    target
+	dialect  dialect.Dialect
+	id       string
+	clock    timing.Clock
+	key      *generation.Key
+	need     limits.Need // what was reserved of the key's limits
+	reserved admit.Reservation
+	model    string
+	strict   bool // the client allows no member to be dropped
+	status   int
+	result   *relay.Result
 }
 
 // Serve answers one request. It is an h1.Handler.
@@ -84,16 +89,20 @@ func (r *request) serve() {
 		return
 	}
 	r.clock.Mark(timing.Auth)
-	// The account's own state and limits are admission's; there is none to wait for yet, so their stages are as long
-	// as this takes.
+	f := r.account()
 	r.clock.Mark(timing.Ctx)
-	r.clock.Mark(timing.Limit)
-	f := r.read()
+	if f == nil {
+		f = r.read()
+	}
 	r.clock.Mark(timing.Prep)
 	if f == nil {
 		f = r.choose()
 	}
 	r.clock.Mark(timing.Route)
+	if f == nil {
+		f = r.reserve()
+	}
+	r.clock.Mark(timing.Limit)
 	if f == nil {
 		f = r.relay()
 	}
@@ -188,6 +197,7 @@ func (r *request) end() {
 			r.fail(sdk.Fail(sdk.Internal, "the gateway has met a fault of its own"))
 		}
 	}
+	r.settle()
 	r.log()
 	if r.gen != nil {
 		r.gen.Release()

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"net/url"
 
 	"github.com/penstock-gateway/penstock/core/h1"
@@ -14,11 +15,11 @@ func (r *request) authenticate() *sdk.Failure {
 	if len(secret) == 0 {
 		return &sdk.Failure{Kind: sdk.BadKey, Message: "no key: send it as \"Authorization: Bearer KEY\", x-api-key, x-goog-api-key or api-key", Final: true}
 	}
-	key, why := r.gen.FindKey(secret, r.ex.Arrived())
-	if key == nil {
-		return &sdk.Failure{Kind: sdk.BadKey, Message: why, Final: true}
+	key, f := r.g.Admission.Authenticate(context.Background(), r.gen, secret, r.ex.Arrived())
+	if f != nil {
+		return f
 	}
-	r.key = key
+	r.key = r.gen.Key(key)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/relay"
@@ -29,7 +30,9 @@ type Generation struct {
 	Timing  timing.Mode
 
 	upstreams map[*catalog.Deployment]*relay.Candidate
-	keys      map[[sha256.Size]byte]*Key
+	keys      map[[sha256.Size]byte]*admit.Key
+	teams     map[string]*admit.Team
+	members   members
 	limits    relay.Limits
 
 	holds    atomic.Int64 // requests, and one of the manager's own while it is in force

@@ -1,21 +1,17 @@
 package generation
 
 import (
-	"crypto/sha256"
+	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/route"
 )
 
-// Key is who may ask for what.
+// Key is a key in a generation: what policies see of the models that it may use depends on both.
 type Key struct {
-	Name    string
-	Team    string
-	Tags    []string
-	Expires time.Time       // zero: never
-	models  map[string]bool // nil: all
+	*admit.Key
 
 	seen atomic.Pointer[keyModels] // what policies were last shown; nil: none was asked for the key yet
 }
@@ -26,28 +22,70 @@ type keyModels struct {
 	models     *policy.Models
 }
 
-// Allows says whether the key may use a model.
-func (k *Key) Allows(model string) bool { return k.models == nil || k.models[model] }
+// Anyone is a key that may ask for everything, and spend nothing.
+func Anyone() *Key { return &Key{Key: new(admit.Key)} }
 
-// FindKey gives the key of a secret, or nil and what the client is told. Keys are found by the SHA-256 of the whole
-// secret, so that no comparison of secrets can be timed.
-func (g *Generation) FindKey(secret []byte, now time.Time) (*Key, string) {
-	k := g.keys[sha256.Sum256(secret)]
-	switch {
-	case k == nil:
-		return nil, "the key is not known here"
-	case !k.Expires.IsZero() && !now.Before(k.Expires):
-		return nil, "the key has expired"
-	}
-	return k, ""
-}
+// FindKey gives the configured key of a secret's SHA-256, or nil; see admit.Directory.
+func (g *Generation) FindKey(sum *[32]byte) *admit.Key { return g.keys[*sum] }
 
-// KeyNamed gives the key of a name, or nil.
+// FindTeam gives the configured team of a name, or nil; see admit.Directory.
+func (g *Generation) FindTeam(name string) *admit.Team { return g.teams[name] }
+
+// FailClosed says whether requests are refused while store or counters do not answer; see admit.Directory.
+func (g *Generation) FailClosed() bool { return g.Config.OnOutage == "fail_closed" }
+
+// KeyNamed gives the configured key of a name, or nil.
 func (g *Generation) KeyNamed(name string) *Key {
 	for _, k := range g.keys {
 		if k.Name == name {
-			return k
+			return g.Key(k)
 		}
 	}
 	return nil
+}
+
+// Key gives a key in this generation.
+func (g *Generation) Key(k *admit.Key) *Key { return g.members.of(k) }
+
+// members are the keys that were seen in a generation.
+type members struct {
+	mu  sync.RWMutex // guards what follows
+	all map[*admit.Key]*Key
+}
+
+// mostMembers bounds the keys that are remembered; what is kept of each is made again where it is missing.
+const mostMembers = 10_000
+
+func (m *members) of(k *admit.Key) *Key {
+	m.mu.RLock()
+	key := m.all[k]
+	m.mu.RUnlock()
+	if key != nil {
+		return key
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if key = m.all[k]; key != nil {
+		return key
+	}
+	if m.all == nil || len(m.all) >= mostMembers {
+		m.all = map[*admit.Key]*Key{}
+	}
+	key = &Key{Key: k}
+	m.all[k] = key
+	return key
+}
+
+// keys compiles keys and teams.
+func (c *compilation) keys() {
+	c.gen.teams = make(map[string]*admit.Team, len(c.cfg.Teams))
+	for i := range c.cfg.Teams {
+		t := &c.cfg.Teams[i]
+		c.gen.teams[t.Name] = admit.ConfiguredTeam(t)
+	}
+	c.gen.keys = make(map[[32]byte]*admit.Key, len(c.cfg.Keys))
+	for i := range c.cfg.Keys {
+		k := &c.cfg.Keys[i]
+		c.gen.keys[k.SHA256] = admit.ConfiguredKey(k, c.gen.teams[k.Team])
+	}
 }

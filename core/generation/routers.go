@@ -25,7 +25,7 @@ var defaultRouters = [...]string{embedded + "auto", embedded + "free"}
 
 // routers compiles the routers, runs their tests, and makes the table of what can be asked for.
 func (c *compilation) routers() {
-	o := route.Options{Catalog: c.gen.Catalog, Off: c.Disabled}
+	o := route.Options{Catalog: c.gen.Catalog, Off: c.Disabled, Health: c.watched}
 	for i := range c.cfg.Models {
 		if m := &c.cfg.Models[i]; m.Disabled {
 			o.Disabled = append(o.Disabled, m.Name)
@@ -160,7 +160,7 @@ func (g *Generation) Planned(d *catalog.Deployment, p *policy.Plan) relay.Candid
 
 // PolicyModels gives the models that a key may use, as policies see them.
 func (g *Generation) PolicyModels(k *Key, s *route.Statistics) *policy.Models {
-	if k.models == nil {
+	if k.Unrestricted() {
 		return s.Models()
 	}
 	if seen := k.seen.Load(); seen != nil && seen.statistics == s {
