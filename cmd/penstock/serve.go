@@ -110,6 +110,10 @@ func serve(ctx context.Context, f *serveFlags, out io.Writer) error {
 		return err
 	}
 	defer p.store.Close()
+	if err := p.openLedger(ctx); err != nil {
+		return err
+	}
+	defer p.closeLedger()
 	if err := p.openAdmission(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -34,6 +35,7 @@ type Gateway struct {
 	Admission   *admit.Admitter
 	Log         *slog.Logger
 	Access      AccessLog // nil: no access lines
+	Ledger      *ledger.Ledger
 	Version     string
 
 	draining atomic.Bool
