@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -65,22 +66,30 @@ func (r *run) encode(u *Upstream, p *plan) {
 		p.skip = p.failure.Message
 		return
 	}
-	q := *r.request
-	q.Model, q.Provider, q.Native = u.Deployment.Model, u.Deployment.Provider.Instance, p.way.Dialect.Name
-	q.DefaultMax = u.Deployment.OutputDefault()
-	e := new(pluginhost.Encoded)
-	if err := u.Plugin.Encode(&q, e); err != nil {
-		p.failure = encodeFailure(err)
-		p.skip = p.failure.Message
-		return
+	e, f := Encode(r.Dialect, r.Doc, *r.request, u)
+	if f == nil && !r.Limits.Lenient {
+		f = StrictLoss(e.Dropped)
 	}
-	if note := strictLoss(e.Dropped); note != nil && !r.Limits.Lenient {
-		p.failure = sdk.Fail(sdk.CannotTranslate, "cannot express: "+note.Path+": "+note.Why)
-		p.failure.Param = note.Path
-		p.skip = p.failure.Message
+	if f != nil {
+		p.failure, p.skip = f, f.Message
 		return
 	}
 	p.encoded = e
+}
+
+// Encode has a candidate's plugin translate a request, of which q is the middle form. Notes and the failure name the
+// client's own members.
+func Encode(d dialect.Dialect, doc *jsonspan.Doc, q sdk.Request, u *Upstream) (*pluginhost.Encoded, *sdk.Failure) {
+	q.Model, q.Provider, q.Native = u.Deployment.Model, u.Deployment.Provider.Instance, u.Deployment.Way(d.Name()).Dialect.Name
+	q.DefaultMax = u.Deployment.OutputDefault()
+	e := new(pluginhost.Encoded)
+	if err := u.Plugin.Encode(&q, e); err != nil {
+		f := encodeFailure(err)
+		f.Param = dialect.Locate(d, doc, f.Param)
+		return nil, f
+	}
+	dialect.LocateNotes(d, doc, e.Dropped)
+	return e, nil
 }
 
 // decode makes the middle form of the client's request, once.
@@ -123,11 +132,13 @@ func asFailure(err error) *sdk.Failure {
 	return sdk.Fail(sdk.PluginFailed, "the provider's plugin could not translate the request")
 }
 
-// strictLoss gives the first dropped member that changes what is asked.
-func strictLoss(notes []sdk.Note) *sdk.Note {
-	for i := range notes {
-		if notes[i].Strict {
-			return &notes[i]
+// StrictLoss is what a client is told where a member was left out that changes what is asked; nil where none was.
+func StrictLoss(notes []sdk.Note) *sdk.Failure {
+	for _, n := range notes {
+		if n.Strict {
+			f := sdk.Fail(sdk.CannotTranslate, "cannot express: "+n.Path+": "+n.Why)
+			f.Param = n.Path
+			return f
 		}
 	}
 	return nil
