@@ -2,7 +2,6 @@ package demo
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -97,20 +96,24 @@ type chatUsage struct {
 	Total      int `json:"total_tokens"`
 }
 
-// chat answers a chat completion request.
-func (u *upstream) chat(w http.ResponseWriter, r *http.Request) {
-	var q chatRequest
-	if !read(w, r, &q) {
-		return
+// chatForm is the form of chat completions.
+func chatForm() *form {
+	return &form{
+		media: "text/event-stream", before: "data: ", after: "\n\n",
+		read: func(d *json.Decoder) (*prompt, error) {
+			var q chatRequest
+			err := d.Decode(&q)
+			return q.prompt(), err
+		},
+		write: writeChat,
 	}
-	p := q.prompt()
-	a := u.answer(w, r, p)
-	if a == nil {
-		return
-	}
-	frame := chatAnswer{ID: a.id, Object: "chat.completion.chunk", Created: time.Now().Unix(), Model: q.Model}
+}
+
+// writeChat writes an answer as a chat completion.
+func writeChat(out *pieces, p *prompt, a *answer) error {
+	frame := chatAnswer{ID: a.id, Object: "chat.completion.chunk", Created: time.Now().Unix(), Model: p.model}
 	usage := &chatUsage{a.input, a.output, a.input + a.output}
-	if !q.Stream {
+	if !p.stream {
 		frame.Object, frame.Usage = "chat.completion", usage
 		m := &chatMessage{Role: "assistant", Calls: a.chatCalls(false)}
 		if len(a.words) > 0 {
@@ -118,21 +121,19 @@ func (u *upstream) chat(w http.ResponseWriter, r *http.Request) {
 			m.Content = &text
 		}
 		frame.Choices = []chatChoice{{Message: m, Finish: a.finish()}}
-		w.Header().Set("Content-Type", "application/json")
-		writeJSON(w, frame)
-		return
+		return out.send("", frame, "\n")
 	}
-	out := &chunks{newPieces(w, "text/event-stream"), frame}
-	if out.answer(u, r, a) != nil {
-		return
+	c := &chunks{out, frame}
+	if err := c.answer(a); err != nil {
+		return err
 	}
 	if p.usage {
-		out.frame.Choices, out.frame.Usage = []chatChoice{}, usage
-		if out.send("data: ", out.frame, "\n\n") != nil {
-			return
+		c.frame.Choices, c.frame.Usage = []chatChoice{}, usage
+		if err := c.send("data: ", c.frame, "\n\n"); err != nil {
+			return err
 		}
 	}
-	_ = out.raw("data: [DONE]\n\n") // the last write: there is nothing left to stop
+	return c.raw("data: [DONE]\n\n")
 }
 
 // chunks is a streamed chat completion under way.
@@ -142,12 +143,12 @@ type chunks struct {
 }
 
 // answer sends the role, the words, the calls and the reason of the end.
-func (c *chunks) answer(u *upstream, r *http.Request, a *answer) error {
+func (c *chunks) answer(a *answer) error {
 	empty := ""
 	if err := c.delta(&chatMessage{Role: "assistant", Content: &empty}, nil); err != nil {
 		return err
 	}
-	err := u.words(r.Context(), a, func(word string) error { return c.delta(&chatMessage{Content: &word}, nil) })
+	err := c.words(a, func(word string) error { return c.delta(&chatMessage{Content: &word}, nil) })
 	if err != nil {
 		return err
 	}

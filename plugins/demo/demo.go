@@ -7,6 +7,7 @@ package demo
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -28,11 +29,21 @@ const (
 )
 
 // New makes the provider. Its upstream starts when it is first configured, and ends with the process or with Close.
-func New() sdk.Provider { return &provider{} }
+func New() sdk.Provider {
+	p := &provider{self: map[string]func(){}}
+	for _, f := range Faults() {
+		if f.self != nil {
+			p.self[FaultModel+f.Name] = f.self
+		}
+	}
+	return p
+}
 
 type provider struct {
-	mu       sync.Mutex // guards upstream: configuring is not the data plane's
+	self     map[string]func() // by model: faults that are done to this process
+	mu       sync.Mutex        // guards what follows: configuring is not the data plane's
 	upstream *upstream
+	doors    doors
 }
 
 // Manifest describes the demonstration.
@@ -53,13 +64,41 @@ func (p *provider) Manifest() sdk.Manifest {
 			},
 		},
 		Auth:         sdk.Auth{Kind: "none"},
+		ConfigSchema: configSchema(),
+		Errors: []sdk.KnownError{
+			{At: "/error/code", Equals: "context_length_exceeded", Kind: sdk.ContextTooLong.String()},
+			{Status: 429, At: "/error/code", Equals: "insufficient_quota", Kind: sdk.UpstreamMoney.String()},
+		},
 		Capabilities: []sdk.Capabilities{{Match: "*", Can: []string{"tools", "parallel_tools"}}},
 	}
 }
 
+// configSchema is that of providers.ID.config.
+func configSchema() json.RawMessage {
+	var names []string
+	for _, f := range Faults() {
+		if f.Connect {
+			names = append(names, f.Name)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "properties": map[string]any{
+		"fault": map[string]any{"enum": names, "description": "what goes wrong with each connection to this provider"},
+	}})
+	if err != nil { // texts can always be marshalled
+		panic(err)
+	}
+	return text
+}
+
 // Configure starts the upstream and tells where it is. Its address holds a random name, so that nobody but the gateway
 // finds it.
-func (p *provider) Configure(string, []byte) (sdk.Configured, error) {
+func (p *provider) Configure(_ string, config []byte) (sdk.Configured, error) {
+	var c struct {
+		Fault string `json:"fault"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return sdk.Configured{}, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.upstream == nil {
@@ -67,9 +106,17 @@ func (p *provider) Configure(string, []byte) (sdk.Configured, error) {
 		if err != nil {
 			return sdk.Configured{}, err
 		}
-		p.upstream = u
+		p.upstream, p.doors.plain = u, u.url
 	}
-	return sdk.Configured{BaseURL: p.upstream.url}, nil
+	if c.Fault == "" {
+		return sdk.Configured{BaseURL: p.upstream.url}, nil
+	}
+	f, ok := p.upstream.faults[FaultModel+c.Fault]
+	if !ok || !f.Connect {
+		return sdk.Configured{}, fmt.Errorf("fault %q: is none of a connection", c.Fault)
+	}
+	u, err := p.doors.url(&f)
+	return sdk.Configured{BaseURL: u}, err
 }
 
 // Close ends the upstream and waits for it.
@@ -79,6 +126,7 @@ func (p *provider) Close() error {
 	if p.upstream == nil {
 		return nil
 	}
+	p.doors.close()
 	u := p.upstream
 	p.upstream = nil
 	return u.close()

@@ -265,7 +265,7 @@ func TestConfigureStartsOneUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := p.Configure("other", []byte("{}"))
-	if err != nil || first != second {
+	if err != nil || first.BaseURL != second.BaseURL {
 		t.Errorf("second: %v, %v; want %v", second, err, first)
 	}
 	if err := p.Close(); err != nil {

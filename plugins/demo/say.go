@@ -2,7 +2,6 @@ package demo
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 )
 
@@ -37,38 +36,40 @@ type sayUsage struct {
 	Output int `json:"output"`
 }
 
-// say answers in the demo's own form.
-func (u *upstream) say(w http.ResponseWriter, r *http.Request) {
-	var q sayRequest
-	if !read(w, r, &q) {
-		return
+// sayForm is the demo's own form.
+func sayForm() *form {
+	return &form{
+		media: "application/x-ndjson", after: "\n",
+		read: func(d *json.Decoder) (*prompt, error) {
+			var q sayRequest
+			err := d.Decode(&q)
+			return &prompt{model: q.Model, say: q.Say, bytes: q.Bytes, tools: q.Tools, stream: q.Stream}, err
+		},
+		write: writeSay,
 	}
-	a := u.answer(w, r, &prompt{model: q.Model, say: q.Say, bytes: q.Bytes, tools: q.Tools, stream: q.Stream})
-	if a == nil {
-		return
-	}
+}
+
+// writeSay writes an answer in the demo's own form.
+func writeSay(out *pieces, p *prompt, a *answer) error {
 	calls := make([]sayCall, len(a.calls))
 	for i, c := range a.calls {
 		calls[i] = sayCall{c.id, c.name, json.RawMessage(c.input)}
 	}
 	end := sayLine{Usage: &sayUsage{a.input, a.output}, End: "stop"}
-	if !q.Stream {
-		end.ID, end.Model, end.Text, end.Calls = a.id, q.Model, strings.Join(a.words, ""), calls
-		w.Header().Set("Content-Type", "application/json")
-		writeJSON(w, end)
-		return
+	if !p.stream {
+		end.ID, end.Model, end.Text, end.Calls = a.id, p.model, strings.Join(a.words, ""), calls
+		return out.send("", end, "\n")
 	}
-	out := newPieces(w, "application/x-ndjson")
-	err := out.send("", sayLine{ID: a.id, Model: q.Model}, "\n")
-	if err == nil {
-		err = u.words(r.Context(), a, func(word string) error { return out.send("", sayLine{Text: word}, "\n") })
+	if err := out.send("", sayLine{ID: a.id, Model: p.model}, "\n"); err != nil {
+		return err
+	}
+	if err := out.words(a, func(word string) error { return out.send("", sayLine{Text: word}, "\n") }); err != nil {
+		return err
 	}
 	for i := range calls {
-		if err == nil {
-			err = out.send("", sayLine{Call: &calls[i]}, "\n")
+		if err := out.send("", sayLine{Call: &calls[i]}, "\n"); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		_ = out.send("", end, "\n") // the last line: there is nothing left to stop
-	}
+	return out.send("", end, "\n")
 }

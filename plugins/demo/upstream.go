@@ -27,7 +27,9 @@ type upstream struct {
 	server *http.Server
 	done   chan error
 	models map[string]behaviour
+	faults map[string]Fault
 	wait   func(context.Context, time.Duration) error
+	stage  stage
 }
 
 // startUpstream starts the server on a free port of the loopback interface; wait is how it waits between words.
@@ -37,10 +39,13 @@ func startUpstream(wait func(context.Context, time.Duration) error) (*upstream, 
 		return nil, fmt.Errorf("demo upstream: %w", err)
 	}
 	name := "/" + random(16)
-	u := &upstream{url: "http://" + l.Addr().String() + name, done: make(chan error, 1), models: behaviours(), wait: wait}
+	u := &upstream{url: "http://" + l.Addr().String() + name, done: make(chan error, 1), models: behaviours(), faults: map[string]Fault{}, wait: wait}
+	for _, f := range Faults() {
+		u.faults[FaultModel+f.Name] = f
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+name+"/say", u.say)
-	mux.HandleFunc("POST "+name+"/chat/completions", u.chat)
+	mux.HandleFunc("POST "+name+"/say", u.serve(sayForm()))
+	mux.HandleFunc("POST "+name+"/chat/completions", u.serve(chatForm()))
 	u.server = &http.Server{Handler: mux, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout}
 	go func() { u.done <- u.server.Serve(l) }()
 	return u, nil
@@ -48,6 +53,7 @@ func startUpstream(wait func(context.Context, time.Duration) error) (*upstream, 
 
 // close ends the server: answers under way have a moment, then they are cut.
 func (u *upstream) close() error {
+	u.stage.close()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := u.server.Shutdown(ctx)
@@ -60,26 +66,68 @@ func (u *upstream) close() error {
 	return err
 }
 
-// read reads a request's body; an answer has been sent where it gives false.
-func read(w http.ResponseWriter, r *http.Request, body any) bool {
+// form is a language that the upstream speaks.
+type form struct {
+	media         string // the type of a stream
+	before, after string // what stands around a JSON text in a stream
+	read          func(*json.Decoder) (*prompt, error)
+	write         func(out *pieces, p *prompt, a *answer) error
+}
+
+// serve answers requests of a form.
+func (u *upstream) serve(f *form) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := read(w, r, f)
+		if p == nil {
+			return
+		}
+		if fault, ok := u.faults[p.model]; ok {
+			u.misbehave(w, r, f, p, &fault)
+			return
+		}
+		a := u.answer(w, r, p)
+		if a == nil {
+			return
+		}
+		// An error here is the gateway's connection gone, and there is nobody left to tell.
+		_ = f.write(u.pieces(w, r, f, p, a), p, a)
+	}
+}
+
+// read reads a request's body; an answer has been sent where it gives nil.
+func read(w http.ResponseWriter, r *http.Request, f *form) *prompt {
 	// The limit is the body's alone: the server's own would also end an answer that takes longer.
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) != nil {
-		return false
+		return nil
 	}
 	defer control.SetReadDeadline(time.Time{})
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(body); err != nil {
+	p, err := f.read(json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)))
+	if err != nil {
 		refuse(w, http.StatusBadRequest, "invalid_request_error", "the body: "+err.Error())
-		return false
+		return nil
 	}
-	return true
+	return p
 }
 
 // refuse answers with an error, in OpenAI's form.
 func refuse(w http.ResponseWriter, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	writeJSON(w, map[string]any{"error": map[string]any{"message": message, "type": kind, "param": nil, "code": nil}})
+	_, _ = io.WriteString(w, errorText(kind, "", message)) // as above: nobody left to tell
+}
+
+// errorText is an error in OpenAI's form; without a code it says null.
+func errorText(kind, code, message string) string {
+	e := map[string]any{"message": message, "type": kind, "param": nil, "code": nil}
+	if code != "" {
+		e["code"] = code
+	}
+	text, err := json.Marshal(map[string]any{"error": e})
+	if err != nil { // texts can always be marshalled
+		panic(err)
+	}
+	return string(text)
 }
 
 // answer composes the answer to a prompt and waits for its first word; an error has been sent where it gives nil.
@@ -100,15 +148,32 @@ func (u *upstream) answer(w http.ResponseWriter, r *http.Request, p *prompt) *an
 	return a
 }
 
-// pieces is a stream under way: each piece is written and flushed at once.
+// pieces is an answer under way, piece by piece.
 type pieces struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	raw  func(text string) error // takes a piece
+	pace func() error            // waits before a further word; nil: there is no pace
 }
 
-func newPieces(w http.ResponseWriter, mediaType string) *pieces {
-	w.Header().Set("Content-Type", mediaType)
-	return &pieces{w, http.NewResponseController(w)}
+// pieces gives each piece to the gateway at once.
+func (u *upstream) pieces(w http.ResponseWriter, r *http.Request, f *form, p *prompt, a *answer) *pieces {
+	media := "application/json"
+	if p.stream {
+		media = f.media
+	}
+	w.Header().Set("Content-Type", media)
+	control := http.NewResponseController(w)
+	return &pieces{
+		raw: func(text string) error {
+			if err := control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(w, text); err != nil || !p.stream {
+				return err
+			}
+			return control.Flush()
+		},
+		pace: func() error { return u.wait(r.Context(), a.between) },
+	}
 }
 
 // send writes a value as JSON between two texts.
@@ -120,21 +185,11 @@ func (p *pieces) send(before string, v any, after string) error {
 	return p.raw(before + string(text) + after)
 }
 
-func (p *pieces) raw(text string) error {
-	if err := p.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(p.w, text); err != nil {
-		return err
-	}
-	return p.control.Flush()
-}
-
 // words sends the words of an answer at its pace.
-func (u *upstream) words(ctx context.Context, a *answer, send func(word string) error) error {
+func (p *pieces) words(a *answer, send func(word string) error) error {
 	for i, word := range a.words {
-		if i > 0 {
-			if err := u.wait(ctx, a.between); err != nil {
+		if i > 0 && p.pace != nil {
+			if err := p.pace(); err != nil {
 				return err
 			}
 		}
@@ -143,9 +198,4 @@ func (u *upstream) words(ctx context.Context, a *answer, send func(word string) 
 		}
 	}
 	return nil
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	// An error here is the gateway's connection gone, and there is nobody left to tell.
-	_ = json.NewEncoder(w).Encode(v)
 }
