@@ -25,7 +25,6 @@ var pending = [...]string{
 	"telemetry",
 	"rum",
 	"limits.memory",
-	"stream.drain_usd",
 	"keys.[].priority",
 	"models.{}.on_break",
 }

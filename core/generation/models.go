@@ -154,7 +154,7 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 	}
 	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
 	c.watch(d, u)
-	c.gen.upstreams[d] = &relay.Candidate{Upstream: u, Terms: terms(c.cfg, m)}
+	c.gen.upstreams[d] = &relay.Candidate{Upstream: u, Terms: terms(c.cfg, m, d.Price)}
 	return d
 }
 

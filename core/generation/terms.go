@@ -5,16 +5,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
-// terms are those on which a model's deployments are asked: the model's own, else the configuration's.
-func terms(cfg *config.Config, m *config.Model) relay.Terms {
+// tokenBytes is about what a token takes of a stream, frame and all, at the least: what a drained answer costs is reckoned
+// by it, and rather too high.
+const tokenBytes = 64
+
+// terms are those on which a deployment is asked: its model's own, else the configuration's.
+func terms(cfg *config.Config, m *config.Model, price *catalog.Price) relay.Terms {
 	t := relay.Terms{
 		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle,
 		Commit: commit(cfg.Stream.Commit), HedgeAfter: m.Hedge,
 		Cancel: cfg.Stream.Cancel, DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes,
+	}
+	if price != nil && price.Output > 0 && cfg.Stream.DrainUSD > 0 {
+		affordable := float64(cfg.Stream.DrainUSD) / float64(price.Output) * 1e6 * tokenBytes
+		t.DrainBytes = int64(min(affordable, float64(t.DrainBytes)))
 	}
 	if m.Commit != "" {
 		t.Commit = commit(m.Commit)
