@@ -154,15 +154,19 @@ func (c *cell) call() (Call, bool) {
 // errLive is why a journal is not taken: its process lives.
 var errLive = errors.New("its process lives")
 
-// lock opens a journal's file and locks it for this process. Where another has it, that is errLive.
+// lock opens a journal's file and locks it for this process. Where another has it, that is errLive; one that only looks has
+// it for a moment, which is waited for.
 func lock(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return f, nil
+	for range 3 {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	f.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
