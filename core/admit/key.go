@@ -185,3 +185,13 @@ func namesOf(list []string) names {
 }
 
 func (n names) has(s string) bool { return n == nil || n[s] }
+
+// ConfiguredInfo shows a key of the configuration as one of the store is shown.
+func ConfiguredInfo(k *config.Key) KeyInfo {
+	a := Allowance{Limits: Rates{RPM: k.RPM, TPM: k.TPM, Concurrency: k.AtOnce}}
+	if k.Capped {
+		a.Budget = &Budget{USD: json.Number(k.Budget.String()), Every: k.Every}
+	}
+	return KeyInfo{NewKey: NewKey{Name: k.Name, Team: k.Team, Settings: Settings{Models: k.Models, Dialects: k.Dialects, Tags: k.Tags,
+		Priority: k.Priority, ZDR: k.ZDR, Expires: k.Expires, Allowance: a}}}
+}

@@ -89,3 +89,39 @@ func (c *compilation) keys() {
 		c.gen.keys[k.SHA256] = admit.ConfiguredKey(k, c.gen.teams[k.Team])
 	}
 }
+
+// KeyNames lists the configured keys; see admit.Names.
+func (g *Generation) KeyNames() []string {
+	var names []string
+	for i := range g.Config.Keys {
+		names = append(names, g.Config.Keys[i].Name)
+	}
+	return names
+}
+
+// TeamNames lists the configured teams; see admit.Names.
+func (g *Generation) TeamNames() []string {
+	var names []string
+	for i := range g.Config.Teams {
+		names = append(names, g.Config.Teams[i].Name)
+	}
+	return names
+}
+
+// HasModel says whether there is a model, a router or a deployment of a name; see admit.Names.
+func (g *Generation) HasModel(name string) bool {
+	if _, ok := g.Catalog.Find(name); ok {
+		return true
+	}
+	if _, ok := g.Routes.Router(name); ok {
+		return true
+	}
+	for _, m := range g.Catalog.Models {
+		for _, d := range m.Deployments {
+			if d.ID == name {
+				return true
+			}
+		}
+	}
+	return false
+}
