@@ -42,7 +42,7 @@ func (r *request) routeFailure(err error) *sdk.Failure {
 	case err == nil && len(r.decision.Candidates) > 0:
 		return nil
 	case err == nil:
-		return noTarget(r.model, r.decision.Skips)
+		return noTarget(r.model, &r.decision, r.arrived())
 	case errors.Is(err, route.ErrUnknown):
 		return r.unknownModel()
 	case errors.Is(err, route.ErrForbidden):

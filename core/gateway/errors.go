@@ -74,8 +74,10 @@ func (r *request) unknownModel() *sdk.Failure {
 	return f
 }
 
-// noTarget says why no deployment of a model can serve.
-func noTarget(model string, skips []route.Skip) *sdk.Failure {
+// noTarget says why no deployment of a model can serve. Where some are only set aside for their health, the client is told
+// when the first of them may be asked; where the provider's limit of requests is all that is in the way, it is that limit.
+func noTarget(model string, d *route.Decision, now time.Time) *sdk.Failure {
+	skips := d.Skips
 	var b strings.Builder
 	b.WriteString("no deployment of the model " + quote(model) + " can serve this request")
 	for i, s := range skips {
@@ -88,6 +90,12 @@ func noTarget(model string, skips []route.Skip) *sdk.Failure {
 	f := &sdk.Failure{Kind: sdk.NoTarget, Message: b.String()}
 	if len(skips) > 0 && all(skips, "context") {
 		f.Kind = sdk.ContextTooLong
+	}
+	if at, limited := d.RetryAt(); !at.IsZero() {
+		f.RetryAfter = max(at.Sub(now), time.Millisecond)
+		if limited {
+			f.Kind = sdk.UpstreamRate
+		}
 	}
 	return f
 }
