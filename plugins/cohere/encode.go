@@ -176,11 +176,14 @@ func (e *encoding) identity() {
 		sent bool
 	}{
 		{"user", e.User.Present()}, {"metadata", e.Metadata.Present()}, {"prompt_cache_key", e.CacheKey.Present()},
-		{"service_tier", e.ServiceTier.Present() && !e.ServiceTier.Is("auto")}, {"cache_control", e.Cache.Present()},
+		{"service_tier", e.ServiceTier.Present() && !e.ServiceTier.Is("auto")},
 	} {
 		if m.sent {
 			e.plan.Drop(m.name, "the API has no such member")
 		}
+	}
+	if mark := e.CacheMark(); mark != "" {
+		e.plan.Drop(mark, "the API has no marks for its cache")
 	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "the API has no logit_bias")

@@ -116,6 +116,9 @@ func (e *encoding) identity() {
 	if e.CacheKey.Present() {
 		e.plan.Drop("prompt_cache_key", "caching is by the prompt's beginning")
 	}
+	if mark := e.CacheMark(); mark != "" {
+		e.plan.Drop(mark, "caching is by the prompt's beginning")
+	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "the API has no logit_bias")
 	}

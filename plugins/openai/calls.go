@@ -129,7 +129,6 @@ func (e *encoding) outputItem(p piece) error {
 	if r.Error {
 		e.plan.Drop(p.path+".is_error", e.api+" have no mark for the error of a tool")
 	}
-	e.uncached(p)
 	o := e.answered(r)
 	kind := "function_call_output"
 	if o.custom {
@@ -145,7 +144,6 @@ func (e *encoding) outputItem(p piece) error {
 			text = append(text, sdk.RawText([]byte(`\n`)))
 		}
 		text = append(text, parts[i].Text)
-		e.uncached(parts[i])
 	}
 	e.w.Object()
 	e.w.Name("type").String(kind)
@@ -180,7 +178,6 @@ func (e *encoding) result(p piece) error {
 		part := piece{&r.Parts[i], sdk.PartPath(p.path, r.Parts, i)}
 		switch {
 		case part.Kind == sdk.PartText:
-			e.uncached(part)
 			add(part.Text)
 		case part.Kind == sdk.PartDocument && part.Media != nil && part.Media.Body.Present():
 			add(part.Media.Body)
@@ -197,7 +194,6 @@ func (e *encoding) result(p piece) error {
 	if r.Error {
 		e.plan.Drop(p.path+".is_error", e.api+" have no mark for the error of a tool")
 	}
-	e.uncached(p)
 	e.w.Object()
 	e.w.Name("role").String("tool")
 	e.w.Name("tool_call_id").String(e.answered(r).id)

@@ -24,7 +24,6 @@ type encoding struct {
 	names    map[string]string // tool names that had to change
 	open     []openCall        // calls of the last assistant turn that no result has answered yet
 	made     int               // ids made for calls that came without
-	unmarked bool              // a cache mark was left out
 	moved    []piece           // media of tool results and words between results, waiting for a user message
 }
 
@@ -183,8 +182,8 @@ func (e *encoding) identity() {
 			e.w.Name("prompt_cache_key").Text(e.CacheKey)
 		}
 	}
-	if (e.unmarked || e.Cache.Present()) && !e.cache {
-		e.plan.Drop("cache_control", "the service caches prompts by itself")
+	if mark := e.CacheMark(); mark != "" && (!e.cache || e.Native == responsesDialect) {
+		e.plan.Drop(mark, "the service caches prompts by itself")
 	}
 }
 

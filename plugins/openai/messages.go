@@ -148,7 +148,6 @@ func (e *encoding) joined(parts []piece) {
 			joined = append(joined, sdk.RawText([]byte(break2)))
 		}
 		joined = append(joined, p.Text)
-		e.uncached(p)
 	}
 	e.w.Joined(joined...)
 }
@@ -160,12 +159,8 @@ func (e *encoding) text(p piece) {
 	if e.cache {
 		e.w.ValueMember("cache_control", p.Cache)
 	}
-	e.uncached(p)
 	e.w.EndObject()
 }
-
-// uncached remembers that a cache mark is left out; it is noted once.
-func (e *encoding) uncached(p piece) { e.unmarked = e.unmarked || p.Cache.Present() }
 
 // user writes a user message: media that tool results left behind, then the message's own parts.
 func (e *encoding) user(parts []piece, name sdk.Text) error {

@@ -262,7 +262,6 @@ func (e *encoding) inputParts(parts []piece) error {
 func (e *encoding) inputPart(p piece) error {
 	switch p.Kind {
 	case sdk.PartText, sdk.PartRefusal:
-		e.uncached(p)
 		if !p.Text.Empty() {
 			e.inputText(p.Text)
 		}
@@ -338,7 +337,6 @@ func (e *encoding) answer(parts []piece) {
 	}
 	e.w.Array()
 	for _, p := range parts {
-		e.uncached(p)
 		e.w.Object()
 		if p.Kind == sdk.PartRefusal {
 			e.w.Name("type").String("refusal")

@@ -62,7 +62,6 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	if err != nil {
 		return err
 	}
-	e.uncached(piece{&sdk.Part{Cache: t.Cache}, path})
 	kind := "function"
 	if t.Kind == sdk.CustomTool {
 		kind = "custom"
