@@ -6,7 +6,6 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/limits"
-	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // What is reserved where a request does not say how much it may need.
@@ -76,14 +75,6 @@ func dearest(p *catalog.Price, input, output int64) int64 {
 		return 0
 	}
 	return costs(part{input, max(p.Input, p.CacheRead, p.CacheWrite)}, part{output, p.Output})
-}
-
-// Cost is what a call cost, in nano-USD; nil costs nothing.
-func Cost(p *catalog.Price, u sdk.Usage) int64 {
-	if p == nil {
-		return 0
-	}
-	return costs(part{u.Input, p.Input}, part{u.CacheRead, p.CacheRead}, part{u.CacheWrite, p.CacheWrite}, part{u.TotalOutput(), p.Output})
 }
 
 // part is some tokens at a price for a million.
