@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/limits"
-	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -108,18 +107,7 @@ func (r *request) settle() {
 		u := r.usage(a)
 		used.Input += u.TotalInput()
 		used.Output += u.TotalOutput()
-		used.Nano += admit.Cost(a.Upstream.Deployment.Price, u)
+		used.Nano += a.Cost
 	}
 	r.reserved.Settle(used)
 }
-
-// usage is what a call used: as the provider says, or about what it must have been where an answer came without figures.
-func (r *request) usage(a *relay.Attempt) sdk.Usage {
-	if a.Usage.Known || a.Failure != nil && !a.Content {
-		return a.Usage
-	}
-	return sdk.Usage{Input: r.need.Input, Output: min(a.Read/bytesPerToken, r.need.Output)}
-}
-
-// bytesPerToken is how much of an answer makes a token, at least.
-const bytesPerToken = 4

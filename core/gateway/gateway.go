@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/shed"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -37,6 +38,7 @@ type Gateway struct {
 	Access      AccessLog // nil: no access lines
 	Ledger      *ledger.Ledger
 	Version     string
+	Gate        shed.Gate
 
 	draining atomic.Bool
 	inFlight atomic.Int64
@@ -60,6 +62,7 @@ type request struct {
 	key      *generation.Key
 	need     limits.Need // what was reserved of the key's limits
 	reserved admit.Reservation
+	inside   bool // it counts among the requests that are being served
 	model    string
 	strict   bool // the client allows no member to be dropped
 	status   int
@@ -91,7 +94,11 @@ func (r *request) serve() {
 		return
 	}
 	r.clock.Mark(timing.Auth)
-	f := r.account()
+	f := r.queue()
+	r.clock.Mark(timing.Limit)
+	if f == nil {
+		f = r.account()
+	}
 	r.clock.Mark(timing.Ctx)
 	if f == nil {
 		f = r.read()
@@ -128,7 +135,14 @@ func (r *request) enter() *sdk.Failure {
 		return &sdk.Failure{Kind: sdk.Draining, Message: "the gateway is shutting down", RetryAfter: retrySoon}
 	case r.gen == nil:
 		return &sdk.Failure{Kind: sdk.Draining, Message: "no generation is in force yet", RetryAfter: retrySoon}
-	case r.gen.Config.Limits.InFlight > 0 && r.g.inFlight.Load() > int64(r.gen.Config.Limits.InFlight):
+	}
+	return nil
+}
+
+// queue waits for room among the requests that are being served.
+func (r *request) queue() *sdk.Failure {
+	r.inside = r.g.Gate.Enter(shed.ParseClass(r.key.Priority), r.gen.Config.Limits.InFlight)
+	if !r.inside {
 		return &sdk.Failure{Kind: sdk.Shedding, Message: "too many requests are in flight", RetryAfter: retrySoon}
 	}
 	return nil
@@ -179,7 +193,7 @@ func (r *request) choose() *sdk.Failure {
 func (r *request) relay() *sdk.Failure {
 	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.candidates,
-		Limits: r.limits(), Clock: &r.clock, Answer: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
+		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
 	}
 	r.result = r.relaying.Run(&r.task)
 	if r.result.Committed {
@@ -201,6 +215,9 @@ func (r *request) end() {
 	}
 	r.settle()
 	r.log()
+	if r.inside {
+		r.g.Gate.Leave(r.gen.Config.Limits.InFlight)
+	}
 	if r.gen != nil {
 		r.gen.Release()
 	}

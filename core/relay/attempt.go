@@ -75,6 +75,7 @@ func (a *active) ask() (f *sdk.Failure) {
 		a.call.Close()
 		a.rec.Failure, a.rec.Ended = f, time.Now()
 		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.gone(), a.lost.Load(), a.committed && a.content
+		a.rec.Stalled = a.writes() && a.rec.Gone && a.client.stalled
 		if a.Records != nil {
 			a.Records.End(&a.rec)
 		}
@@ -130,9 +131,7 @@ func (a *active) try() *sdk.Failure {
 	if f != nil {
 		return f
 	}
-	if a.Records != nil {
-		a.Records.Sent(&a.rec)
-	}
+	a.rec.Slot.Sent()
 	lim := h1.Limits{Connect: a.terms.Connect, FirstByte: a.terms.FirstContent, Idle: a.terms.Idle, Total: a.firstContentBy()}
 	if err := pool.Send(&a.call, &a.out, lim); err != nil {
 		return a.transport(err)
@@ -265,10 +264,12 @@ func (a *active) transport(err error) *sdk.Failure {
 	case errors.As(err, &late):
 		return sdk.Fail(sdk.Timeout, "the provider "+a.lateness(late))
 	case errors.Is(err, h1.ErrTruncated):
+		a.rec.Broke = true
 		return sdk.Fail(sdk.UpstreamError, "the provider's answer ended before it was complete")
 	case !a.rec.Sent:
 		return sdk.Fail(sdk.UpstreamError, "the provider could not be reached")
 	}
+	a.rec.Broke = true
 	return sdk.Fail(sdk.UpstreamError, "the connection to the provider broke")
 }
 

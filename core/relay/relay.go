@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -143,10 +144,9 @@ type Answer interface {
 // Records are told of every upstream call, so that each is accounted exactly once. Attempts that run beside each other
 // tell them from several goroutines.
 type Records interface {
-	// Begin opens the record of an attempt, in which it may leave a mark. Its error, a *sdk.Failure, refuses the attempt.
+	// Begin opens the record of an attempt and leaves its slot there, which is told when the request is sent. Its error, a
+	// *sdk.Failure, refuses the attempt.
 	Begin(a *Attempt) error
-	// Sent is called before the first byte may reach the upstream.
-	Sent(a *Attempt)
 	// End closes a record that was opened, once, whatever became of the attempt.
 	End(a *Attempt)
 }
@@ -184,13 +184,16 @@ type Attempt struct {
 	Sent       bool         // bytes of the request may have reached the upstream
 	Content    bool         // the client has been sent content of it
 	Gone       bool         // the client left before its end
+	Stalled    bool         // the client took nothing of it for too long
 	Lost       bool         // another attempt beside it was faster
+	Broke      bool         // the answer ended before its end
 	Usage      sdk.Usage
 	Read       int64 // bytes of the answer
 	Started    time.Time
 	First      time.Time // content; zero: there was none
 	Ended      time.Time
-	Mark       any // the Records' own
+	Slot       ledger.Slot
+	Cost       int64 // nano-USD; the Records' own
 }
 
 // Skip says why a candidate was not tried.

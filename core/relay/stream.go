@@ -170,6 +170,7 @@ func (s *streaming) complete() *sdk.Failure {
 	p := s.pipe.end()
 	content, _ := s.pipe.progress()
 	if p.failure != nil {
+		s.rec.Broke = true
 		if s.committed {
 			s.client.write(p.segs...)
 		}

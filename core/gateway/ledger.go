@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/ledger"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// Begin takes an upstream call's place in the ledger; see relay.Records.
+func (r *request) Begin(a *relay.Attempt) error {
+	if r.g.Ledger == nil {
+		return nil
+	}
+	d := a.Upstream.Deployment
+	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Model: r.model,
+		Provider: d.Provider.ID, Deployment: d.ID, Started: a.Started, Price: price(d.Price), Estimate: r.estimate(d)}
+	if a.Credential != nil {
+		c.Credential = a.Credential.Name
+	}
+	var err error
+	if a.Slot, err = r.g.Ledger.Begin(&c); err == nil {
+		return nil
+	}
+	r.g.Log.Error("ledger: a call could not be written down", "request_id", r.id, "error", err)
+	if r.gen.Config.OnOutage == "fail_open" {
+		return nil
+	}
+	return &sdk.Failure{Kind: sdk.StoreDown, Message: "calls cannot be accounted for at the moment", RetryAfter: retrySoon, Final: true}
+}
+
+// End writes down what became of the call; see relay.Records.
+func (r *request) End(a *relay.Attempt) { a.Cost = a.Slot.Settle(outcome(a), r.usage(a), a.Ended) }
+
+// outcome is how a call ended.
+func outcome(a *relay.Attempt) ledger.Outcome {
+	f := a.Failure
+	switch {
+	case a.Lost:
+		return ledger.HedgeLost
+	case f != nil && f.Kind == sdk.Internal:
+		return ledger.Crashed
+	case a.Stalled:
+		return ledger.ClientStalled
+	case a.Gone:
+		return ledger.ClientClosed
+	case f == nil:
+		return ledger.Success
+	case a.Content && a.Broke:
+		return ledger.UpstreamTruncated
+	case a.Content:
+		return ledger.ErrorAfterCommit
+	case f.Kind == sdk.Timeout:
+		return ledger.Timeout
+	}
+	return ledger.UpstreamError
+}
+
+// price is a deployment's price as the ledger reckons with it.
+func price(p *catalog.Price) ledger.Price {
+	if p == nil {
+		return ledger.Price{}
+	}
+	return ledger.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, Known: true}
+}
+
+// What tokens are reckoned at where nobody says how many there are.
+const (
+	textPerToken   = 4  // bytes of text
+	streamPerToken = 64 // bytes of a stream, which has a frame around each token or few
+	turnTokens     = 4  // around each message
+	usualOutput    = 4096
+)
+
+// estimate is what a call may use.
+func (r *request) estimate(d *catalog.Deployment) ledger.Estimate {
+	out := r.facts.MaxOutput
+	if out == 0 {
+		out = min(d.MaxOutput, usualOutput)
+	}
+	return ledger.Estimate{Input: r.input(), Output: int64(out)}
+}
+
+// input is about how many tokens the request has.
+func (r *request) input() int64 {
+	return int64(r.facts.TextBytes+textPerToken-1)/textPerToken + int64(r.facts.Messages)*turnTokens
+}
+
+// usage is what a call used: as the provider says, or about what it must have been where an answer came without figures.
+func (r *request) usage(a *relay.Attempt) sdk.Usage {
+	if a.Usage.Known || a.Failure != nil && !a.Content {
+		return a.Usage
+	}
+	per := int64(textPerToken)
+	if r.facts.Stream {
+		per = streamPerToken
+	}
+	return sdk.Usage{Input: r.input(), Output: max(a.Read/per, 1)}
+}
