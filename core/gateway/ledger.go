@@ -14,7 +14,7 @@ func (r *request) Begin(a *relay.Attempt) error {
 	}
 	d := a.Upstream.Deployment
 	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Model: r.model,
-		Provider: d.Provider.ID, Deployment: d.ID, Started: a.Started, Price: price(d.Price), Estimate: r.estimate(d)}
+		Provider: d.Provider.ID, Deployment: d.ID, Upstream: d.Model, Started: a.Started, Price: price(d.Price), Estimate: r.estimate(d)}
 	if a.Credential != nil {
 		c.Credential = a.Credential.Name
 	}

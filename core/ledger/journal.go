@@ -67,13 +67,13 @@ const stateBits = 3
 
 // made is what of a call has a fixed width.
 type made struct {
-	seq                                                           uint64
-	attempt, generation, started                                  int64 // started: microseconds since 1970
-	input, output, cacheRead, cacheWrite, reasoning               int64 // price
-	priced                                                        int64
-	estimateInput, estimateOutput                                 int64
-	requestID, key, team, model, provider, deployment, credential uint16 // lengths
-	size                                                          uint16 // of all texts
+	seq                                                                     uint64
+	attempt, generation, started                                            int64 // started: microseconds since 1970
+	input, output, cacheRead, cacheWrite, reasoning                         int64 // price
+	priced                                                                  int64
+	estimateInput, estimateOutput                                           int64
+	requestID, key, team, model, provider, deployment, upstream, credential uint16 // lengths
+	size                                                                    uint16 // of all texts
 }
 
 // put is a cell's word.
@@ -94,6 +94,7 @@ func (c *cell) reserve(seq uint64, call *Call) {
 	c.add(&c.made.model, call.Model)
 	c.add(&c.made.provider, call.Provider)
 	c.add(&c.made.deployment, call.Deployment)
+	c.add(&c.made.upstream, call.Upstream)
 	c.add(&c.made.credential, call.Credential)
 	c.sum = c.callSum()
 	c.word.Store(put(seq, reserved))
@@ -146,7 +147,7 @@ func (c *cell) call() (Call, bool) {
 		return string(s)
 	}
 	return Call{RequestID: next(m.requestID), Key: next(m.key), Team: next(m.team), Model: next(m.model), Provider: next(m.provider),
-		Deployment: next(m.deployment), Credential: next(m.credential), Attempt: int(m.attempt), Generation: m.generation, Started: time.UnixMicro(m.started),
+		Deployment: next(m.deployment), Upstream: next(m.upstream), Credential: next(m.credential), Attempt: int(m.attempt), Generation: m.generation, Started: time.UnixMicro(m.started),
 		Price:    Price{Input: m.input, Output: m.output, CacheRead: m.cacheRead, CacheWrite: m.cacheWrite, Reasoning: m.reasoning, Known: m.priced == 1},
 		Estimate: Estimate{Input: m.estimateInput, Output: m.estimateOutput}}, true
 }

@@ -73,7 +73,7 @@ var (
 )
 
 func call(id string, attempt int) *Call {
-	return &Call{RequestID: id, Attempt: attempt, Generation: 7, Key: "k", Team: "t", Model: "m", Provider: "p", Deployment: "m/p", Credential: "c",
+	return &Call{RequestID: id, Attempt: attempt, Generation: 7, Key: "k", Team: "t", Model: "m", Provider: "p", Deployment: "m/p", Upstream: "m-1", Credential: "c",
 		Started: began, Price: price, Estimate: Estimate{Input: 100, Output: 200}}
 }
 
@@ -395,7 +395,7 @@ func TestRecovery(t *testing.T) {
 	estimated := want(call("sent", 1), "estimated", "crashed", 100, 200)
 	estimated.Estimated = true
 	long.Model = long.Model[:len(cell{}.text)-100-2] // key and team stand before it, and what follows finds no place
-	long.Provider, long.Deployment, long.Credential = "", "", ""
+	long.Provider, long.Deployment, long.Upstream, long.Credential = "", "", "", ""
 	wants := []store.Row{want(call("reserved", 1), "refunded", "crashed", 0, 0), estimated, want(call("ended", 2), "settled", "client_closed", 5, 6),
 		want(long, "refunded", "crashed", 0, 0)}
 	rows := allRows(t, s)
@@ -505,4 +505,4 @@ func BenchmarkRow(b *testing.B) {
 }
 
 var benchCall = &Call{RequestID: "req_01jdv4z0k5m8n9p2q3r4s5t6v7", Attempt: 1, Generation: 12, Key: "production", Team: "search", Model: "claude-sonnet-4-5",
-	Provider: "anthropic", Deployment: "claude-sonnet-4-5/anthropic", Credential: "main", Started: began, Price: price, Estimate: Estimate{Input: 1000, Output: 4096}}
+	Provider: "anthropic", Deployment: "claude-sonnet-4-5/anthropic", Upstream: "claude-sonnet-4-5-20250929", Credential: "main", Started: began, Price: price, Estimate: Estimate{Input: 1000, Output: 4096}}

@@ -18,6 +18,7 @@ type Call struct {
 	Model      string
 	Provider   string
 	Deployment string
+	Upstream   string // the model as the provider calls it
 	Credential string
 	Started    time.Time
 	Price      Price
@@ -132,7 +133,7 @@ func (e *ending) count(u sdk.Usage) {
 // row is the call as the store keeps it.
 func (c *Call) row(e *ending) store.Row {
 	return store.Row{RequestID: c.RequestID, Attempt: c.Attempt, Generation: c.Generation, Key: c.Key, Team: c.Team, Model: c.Model,
-		Provider: c.Provider, Deployment: c.Deployment, Credential: c.Credential,
+		Provider: c.Provider, Deployment: c.Deployment, UpstreamModel: c.Upstream, Credential: c.Credential,
 		StartedAt: c.Started, EndedAt: time.UnixMicro(e.ended), Status: status(e.status).String(), Outcome: Outcome(e.outcome).String(),
 		InputTokens: e.input + e.cacheRead + e.cacheWrite, CacheReadTokens: e.cacheRead, CacheWriteTokens: e.cacheWrite,
 		OutputTokens: e.output + e.reasoning, ReasoningTokens: e.reasoning, CostNanoUSD: e.cost,

@@ -117,9 +117,9 @@ func (b *postgresBackend) write(ctx context.Context, fn func(ctx context.Context
 	return inTransaction(ctx, b.db, func(tx *sql.Tx) error { return fn(ctx, tx) })
 }
 
-const insertRecords = `INSERT INTO ledger (request_id, attempt, generation, key, team, model, provider, deployment, credential, started_at, ended_at,
+const insertRecords = `INSERT INTO ledger (request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at,
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
-SELECT request_id, attempt, generation, key, team, model, provider, deployment, credential, started_at, ended_at,
+SELECT request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at,
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
 FROM json_populate_recordset(NULL::ledger, $1) ON CONFLICT (request_id, attempt) DO NOTHING`
 
@@ -135,7 +135,7 @@ func (b *postgresBackend) insertRows(ctx context.Context, rows []Row) (int, erro
 	records := make([]record, len(rows))
 	for i := range rows {
 		r := rows[i]
-		for _, text := range []*string{&r.RequestID, &r.Key, &r.Team, &r.Model, &r.Provider, &r.Deployment, &r.Credential, &r.Status, &r.Outcome} {
+		for _, text := range []*string{&r.RequestID, &r.Key, &r.Team, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &r.Status, &r.Outcome} {
 			*text = plain(*text)
 		}
 		r.CostNanoUSD = min(r.CostNanoUSD, MaxCost)

@@ -10,6 +10,7 @@ CREATE TABLE ledger (
     model              TEXT    NOT NULL,
     provider           TEXT    NOT NULL,
     deployment         TEXT    NOT NULL,
+    upstream_model     TEXT    NOT NULL,
     credential         TEXT    NOT NULL,
     started_at         INTEGER NOT NULL,
     ended_at           INTEGER NOT NULL,
