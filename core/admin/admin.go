@@ -39,6 +39,8 @@ type Server struct {
 	Generations Generations
 	Plugins     Plugins
 	Explainer   route.Explainer
+	Ledger      Ledger
+	Rows        Rows
 	Disabled    *route.Disabled
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
@@ -55,6 +57,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /admin/v1/generations", s.generations)
 	mux.HandleFunc("GET /admin/v1/plugins", s.plugins)
 	mux.HandleFunc("POST /admin/v1/explain", s.explain)
+	mux.HandleFunc("GET /admin/v1/ledger", s.ledger)
 	mux.HandleFunc("GET /admin/v1/models", s.models)
 	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)
 	slots := make(chan struct{}, inFlight)
