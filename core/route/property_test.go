@@ -99,27 +99,33 @@ func drawNames(t *rapid.T, label string, from, to, behind int) []string {
 	}), from, to).Draw(t, label)
 }
 
+// drawRequest draws a catalogue, what the routers are to branch to, and a request.
+func drawRequest(t *rapid.T, routers []*Router) (*catalog.Catalog, Request, map[string]string) {
+	c := drawCatalog(t)
+	metadata := map[string]string{}
+	for i, r := range routers {
+		names := drawNames(t, r.Name, 1, 24, i+1)
+		if i == len(routers)-1 {
+			names = slices.DeleteFunc(names, func(s string) bool { return s == r.Name })
+		}
+		metadata[r.Name] = strings.Join(append(names, "m0"), ",")
+		r.OnError, r.MinCandidates = nil, rapid.IntRange(1, 12).Draw(t, "min_candidates")
+		if rapid.Bool().Draw(t, "on_error") {
+			r.OnError = drawNames(t, "on_error names", 1, 3, i+1)
+		}
+	}
+	q := Request{Name: "r" + strconv.Itoa(rapid.IntRange(0, 4).Draw(t, "router")), Also: drawNames(t, "also", 0, 2, 0), Seed: rapid.Uint64().Draw(t, "seed"), Now: time.Unix(1e9, 0),
+		Facts: &dialect.Facts{TextBytes: rapid.SampledFrom([]int{0, 6000}).Draw(t, "text"), Needs: rapid.SampledFrom([]dialect.Need{0, dialect.Images, dialect.Tools}).Draw(t, "needs")}}
+	return c, q, metadata
+}
+
 // TestTogetherIsAsOneByOne holds that branches that are expanded beside each other give the decision that they give one
 // after the other. PENSTOCK_LONG=1 draws 100,000 catalogues.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	routers := drawnRouters(t)
 	decisions, candidates, skips, failures := 0, 0, 0, 0
 	check := func(t *rapid.T) {
-		c := drawCatalog(t)
-		metadata := map[string]string{}
-		for i, r := range routers {
-			names := drawNames(t, r.Name, 1, 24, i+1)
-			if i == len(routers)-1 {
-				names = slices.DeleteFunc(names, func(s string) bool { return s == r.Name })
-			}
-			metadata[r.Name] = strings.Join(append(names, "m0"), ",")
-			r.OnError, r.MinCandidates = nil, rapid.IntRange(1, 12).Draw(t, "min_candidates")
-			if rapid.Bool().Draw(t, "on_error") {
-				r.OnError = drawNames(t, "on_error names", 1, 3, i+1)
-			}
-		}
-		q := Request{Name: "r" + strconv.Itoa(rapid.IntRange(0, 4).Draw(t, "router")), Also: drawNames(t, "also", 0, 2, 0), Seed: rapid.Uint64().Draw(t, "seed"), Now: time.Unix(1e9, 0),
-			Facts: &dialect.Facts{TextBytes: rapid.SampledFrom([]int{0, 6000}).Draw(t, "text"), Needs: rapid.SampledFrom([]dialect.Need{0, dialect.Images, dialect.Tools}).Draw(t, "needs")}}
+		c, q, metadata := drawRequest(t, routers)
 		var got [2]Decision
 		var errs [2]error
 		for i, workers := range [...]Workers{Single, Many} {
