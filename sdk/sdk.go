@@ -141,7 +141,7 @@ type Splice struct {
 	Op    string          `json:"op"`              // replace (only where it stands), set (replace or insert), insert (only where it is absent), delete
 	At    string          `json:"at"`              // JSON Pointer, one or two names: /model, /stream_options/include_usage
 	Value json.RawMessage `json:"value,omitempty"` // may be a slot: "{model}", "{max_output}"
-	When  string          `json:"when,omitempty"`  // stream, whole; "" always
+	When  string          `json:"when,omitempty"`  // stream, whole, answer (both), count (tokens are counted); "" always
 	Hides string          `json:"hides,omitempty"` // usage: what the answer shows because of it is cut from what the client sees
 	// Header is the lower-case name of a client header whose comma-separated items are the value, as a list of strings. The
 	// rule is for requests that have it.

@@ -146,6 +146,37 @@ func TestSplice(t *testing.T) {
 	f(`{"max_tokens":0}`, `{"max_tokens":0}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 }
 
+func TestSpliceByKind(t *testing.T) {
+	f := func(when, want string) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", chat(sdk.Splice{Op: "delete", At: "/a", When: when})), Model: "m"}
+		if err := d.Prepare([]string{"openai-chat"}); err != nil {
+			t.Fatal(err)
+		}
+		var doc jsonspan.Doc
+		if err := doc.Parse([]byte(`{"a":1}`), jsonspan.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, kind := range []struct {
+			name string
+			SpliceOptions
+		}{{"stream", SpliceOptions{Stream: true}}, {"whole", SpliceOptions{}}, {"count", SpliceOptions{Count: true}}} {
+			if edits, _ := Splice(nil, &doc, d.Way("openai-chat").Rules, kind.SpliceOptions); len(edits) > 0 {
+				got += kind.name + " "
+			}
+		}
+		if got != want {
+			t.Errorf("when %q: applies to %q, want %q", when, got, want)
+		}
+	}
+	f("", "stream whole count ")
+	f("answer", "stream whole ")
+	f("stream", "stream ")
+	f("whole", "whole ")
+	f("count", "count ")
+}
+
 func TestSpliceRulesThatAreNone(t *testing.T) {
 	for _, s := range []sdk.Splice{
 		{Op: "replace", At: "model", Value: json.RawMessage("1")},
@@ -153,6 +184,7 @@ func TestSpliceRulesThatAreNone(t *testing.T) {
 		{Op: "change", At: "/a", Value: json.RawMessage("1")},
 		{Op: "set", At: "/a", Value: json.RawMessage("{")},
 		{Op: "set", At: "/a"},
+		{Op: "delete", At: "/a", When: "sometimes"},
 	} {
 		d := &Deployment{Provider: provider(t, "http://h", chat(s))}
 		if err := d.Prepare([]string{"openai-chat"}); err == nil {

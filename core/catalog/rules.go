@@ -12,12 +12,12 @@ import (
 
 // Rule is a splice rule of a manifest with its slots filled for one deployment.
 type Rule struct {
-	op            op
-	outer, inner  string // member names; inner "" for a top-level member
-	value         []byte
-	stream, whole bool // when it applies
-	HidesUsage    bool
-	header        string // of the client, whose items are the value; "" the value stands
+	op                   op
+	outer, inner         string // member names; inner "" for a top-level member
+	value                []byte
+	stream, whole, count bool // when it applies
+	HidesUsage           bool
+	header               string // of the client, whose items are the value; "" the value stands
 }
 
 type op uint8
@@ -51,7 +51,21 @@ func (d *Deployment) rules(splices []sdk.Splice) ([]Rule, error) {
 
 func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
 	names := strings.Split(strings.TrimPrefix(s.At, "/"), "/")
-	r := Rule{outer: names[0], HidesUsage: s.Hides == "usage", stream: s.When != "whole", whole: s.When != "stream", header: s.Header}
+	r := Rule{outer: names[0], HidesUsage: s.Hides == "usage", header: s.Header}
+	switch s.When {
+	case "":
+		r.stream, r.whole, r.count = true, true, true
+	case "answer":
+		r.stream, r.whole = true, true
+	case "stream":
+		r.stream = true
+	case "whole":
+		r.whole = true
+	case "count":
+		r.count = true
+	default:
+		return r, fmt.Errorf("when %q: want answer, stream, whole or count", s.When)
+	}
 	switch {
 	case names[0] == "" || len(names) > 2 || !strings.HasPrefix(s.At, "/"):
 		return r, fmt.Errorf("path %q: want /name or /name/name", s.At)
@@ -99,6 +113,7 @@ func (d *Deployment) OutputDefault() int {
 // SpliceOptions say which rules apply.
 type SpliceOptions struct {
 	Stream  bool
+	Count   bool // tokens are to be counted, not answers given
 	NoUsage bool // the service refuses to be asked for usage
 	// Header gives a header of the client's by its lower-case name; nil where it was not sent.
 	Header func(name string) []byte
@@ -108,7 +123,7 @@ type SpliceOptions struct {
 func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, o SpliceOptions) (edits []jsonspan.Edit, hideUsage bool) {
 	for i := range rules {
 		r := &rules[i]
-		if o.Stream && !r.stream || !o.Stream && !r.whole || o.NoUsage && r.HidesUsage {
+		if !r.applies(&o) || o.NoUsage && r.HidesUsage {
 			continue
 		}
 		if r.header != "" {
@@ -126,6 +141,17 @@ func Splice(dst []jsonspan.Edit, doc *jsonspan.Doc, rules []Rule, o SpliceOption
 		}
 	}
 	return dst, hideUsage
+}
+
+// applies says whether the rule is for requests of a kind.
+func (r *Rule) applies(o *SpliceOptions) bool {
+	switch {
+	case o.Count:
+		return r.count
+	case o.Stream:
+		return r.stream
+	}
+	return r.whole
 }
 
 // items writes the comma-separated items of a header as a list of strings.

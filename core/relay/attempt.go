@@ -227,7 +227,7 @@ const staticFields = "Content-Type: application/json\r\nAccept-Encoding: identit
 // passed fills in a request whose body is the client's.
 func (a *active) passed(out *h1.Outgoing, w *catalog.Way) {
 	a.fields = dialectFields(a.fields, w.Dialect.Headers, a.Exchange.Head(), w.Dialect.Forward)
-	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, catalog.SpliceOptions{Stream: a.Facts.Stream, NoUsage: a.up.noUsage.Load(), Header: a.Exchange.Head().Get})
+	a.edits, a.hideUsage = catalog.Splice(a.edits[:0], a.Doc, w.Rules, catalog.SpliceOptions{Stream: a.Facts.Stream, Count: a.Count, NoUsage: a.up.noUsage.Load(), Header: joined(a.Exchange.Head())})
 	if fix, ok := a.Dialect.(dialect.Repairer); ok {
 		a.edits = fix.Repairs(a.edits, a.Doc)
 	}

@@ -44,6 +44,21 @@ func dialectFields(dst []byte, static []sdk.Header, head *h1.Head, forward []str
 	return dst
 }
 
+// joined gives a header by its lower-case name, its lines in one as RFC 9110, section 5.3, has it; nil where it is absent.
+func joined(head *h1.Head) func(lower string) []byte {
+	return func(lower string) (value []byte) {
+		for _, f := range head.Fields {
+			if strings.EqualFold(string(f.Name), lower) {
+				if value != nil {
+					value = append(value, ',')
+				}
+				value = append(value, f.Value...)
+			}
+		}
+		return value
+	}
+}
+
 // allowed says whether a lower-case name is in a list whose entries may end in *.
 func allowed(list []string, name string) bool {
 	for _, a := range list {
