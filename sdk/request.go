@@ -82,6 +82,19 @@ func cacheMark(parent string, parts []Part) string {
 	return ""
 }
 
+// SignedPart gives the client's path of the first text or call that its provider has signed, as Gemini does; "" where there
+// is none. It is for providers that cannot read another's signature.
+func (r *Request) SignedPart() string {
+	for _, m := range r.Messages {
+		for i := range m.Parts {
+			if p := &m.Parts[i]; p.Kind != PartThinking && !p.Signature.Empty() {
+				return PartPath(m.Path, m.Parts, i)
+			}
+		}
+	}
+	return ""
+}
+
 // Member is a member of the client's request that the middle form does not know.
 type Member struct {
 	Path  string // such as "messages[2].name"

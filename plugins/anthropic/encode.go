@@ -24,7 +24,7 @@ type encoding struct {
 }
 
 // Encode writes the request as a message.
-func (provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
+func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	e := &encoding{Request: r, version: versionOf(r.Model), plan: plan, w: &plan.Body}
 	if err := e.inexpressible(); err != nil {
 		return err
@@ -33,7 +33,11 @@ func (provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 		return err
 	}
 	e.w.Object()
-	e.w.Name("model").String(r.Model)
+	if p.isVertex(r.Provider) {
+		e.w.Name("anthropic_version").String(vertexVersion)
+	} else {
+		e.w.Name("model").String(r.Model)
+	}
 	e.w.Name("max_tokens").Int(int64(e.maxTokens()))
 	e.writeSystem()
 	if err := e.writeTurns(); err != nil {
@@ -199,6 +203,9 @@ func (e *encoding) identity() {
 		e.w.Name("service_tier").String("standard_only")
 	default:
 		e.plan.Drop("service_tier", "the Messages API has auto and standard_only")
+	}
+	if signed := e.SignedPart(); signed != "" {
+		e.plan.Drop(signed, "sent without another provider's signature")
 	}
 	if e.CacheKey.Present() {
 		e.plan.Drop("prompt_cache_key", "caching goes by cache_control")

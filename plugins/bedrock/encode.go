@@ -175,6 +175,9 @@ func (e *encoding) identity() {
 			e.plan.Drop(m.name, m.why)
 		}
 	}
+	if signed := e.SignedPart(); signed != "" {
+		e.plan.Drop(signed, "sent without another provider's signature")
+	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "Converse has no logit_bias")
 	}

@@ -179,6 +179,9 @@ func (e *encoding) identity() {
 			e.plan.Drop(m.name, "the API has no such member")
 		}
 	}
+	if signed := e.SignedPart(); signed != "" {
+		e.plan.Drop(signed, "sent without another provider's signature")
+	}
 	if mark := e.CacheMark(); mark != "" {
 		e.plan.Drop(mark, "the API has no marks for its cache")
 	}

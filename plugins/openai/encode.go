@@ -182,6 +182,9 @@ func (e *encoding) identity() {
 			e.w.Name("prompt_cache_key").Text(e.CacheKey)
 		}
 	}
+	if signed := e.SignedPart(); signed != "" {
+		e.plan.Drop(signed, "sent without another provider's signature")
+	}
 	if mark := e.CacheMark(); mark != "" && (!e.cache || e.Native == responsesDialect) {
 		e.plan.Drop(mark, "the service caches prompts by itself")
 	}

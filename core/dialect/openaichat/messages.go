@@ -80,27 +80,37 @@ func (r *decoder) cached(m int, parts []sdk.Part) {
 func (r *decoder) assistant(m int, msg *sdk.Message) {
 	msg.Name = r.Content(r.Get(m, "name"))
 	msg.Parts = r.thoughts(m)
+	for i := range msg.Parts {
+		msg.Parts[i].Path = msg.Path
+	}
 	if c := r.Get(m, "content"); c > 0 {
-		for _, p := range r.content(c) {
+		for i, p := range r.content(c) {
 			if p.Kind != sdk.PartText || !p.Text.Empty() {
+				if i != len(msg.Parts) {
+					p.Path = msg.Path + ".content[" + strconv.Itoa(i) + "]"
+				}
 				msg.Parts = append(msg.Parts, p)
 			}
 		}
 	}
 	if t := r.Content(r.Get(m, "refusal")); !t.Empty() {
-		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartRefusal, Text: t})
+		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartRefusal, Text: t, Path: msg.Path + ".refusal"})
 	}
 	if calls := r.Get(m, "tool_calls"); r.Array(calls) {
+		i := 0
 		for c := range r.Items(calls) {
 			if r.Object(c) {
-				msg.Parts = append(msg.Parts, r.call(c))
+				call := r.call(c)
+				call.Path = msg.Path + ".tool_calls[" + strconv.Itoa(i) + "]"
+				msg.Parts = append(msg.Parts, call)
 			}
+			i++
 		}
 	}
 	if fc := r.Get(m, "function_call"); r.Object(fc) {
 		r.functions++
 		call := sdk.Call{ID: functionID(r.functions), Name: r.Content(r.Get(fc, "name")), Arguments: r.arguments(fc)}
-		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartCall, Call: &call})
+		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartCall, Call: &call, Path: msg.Path + ".function_call"})
 	}
 	r.cached(m, msg.Parts)
 	for _, name := range [...]string{"audio", "prefix"} {
