@@ -64,8 +64,7 @@ func (s *leases) due(before time.Time) []*lease {
 const renewAtOnce = 256
 
 // renew prolongs the leases of which half or less is left.
-func (s *Shared) renew(ctx context.Context) {
-	now := time.Now()
+func (s *Shared) renew(ctx context.Context, now time.Time) {
 	until := now.Add(leaseFor)
 	for list := s.leases.due(now.Add(leaseFor / 2)); len(list) > 0; {
 		n := min(len(list), renewAtOnce)
@@ -133,7 +132,7 @@ func (b *backlog) pop() *ending {
 }
 
 // catchUp tells the server of ends that it has missed.
-func (s *Shared) catchUp(ctx context.Context) {
+func (s *Shared) catchUp(ctx context.Context, _ time.Time) {
 	for e := s.late.pop(); e != nil; e = s.late.pop() {
 		if s.tell(ctx, e) != nil {
 			s.late.add(*e, s.log)

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -73,7 +72,7 @@ func (s *server) kill() {
 // shared gives counters on the server, connected.
 func (s *server) shared(t testing.TB) *Shared {
 	t.Helper()
-	c, err := openShared(s.url(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c, err := openShared(s.url(), discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,3 +91,5 @@ func waitFor(t testing.TB, what string, done func() bool) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -73,7 +73,7 @@ func openShared(url string, log *slog.Logger) (*Shared, error) {
 }
 
 // every runs a task at intervals until ctx ends.
-func (s *Shared) every(ctx context.Context, d time.Duration, task func(context.Context)) {
+func (s *Shared) every(ctx context.Context, d time.Duration, task func(context.Context, time.Time)) {
 	t := time.NewTicker(d)
 	defer t.Stop()
 	for {
@@ -81,7 +81,7 @@ func (s *Shared) every(ctx context.Context, d time.Duration, task func(context.C
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			task(ctx)
+			task(ctx, time.Now())
 		}
 	}
 }
@@ -90,7 +90,7 @@ func (s *Shared) every(ctx context.Context, d time.Duration, task func(context.C
 func (s *Shared) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
-	s.catchUp(ctx)
+	s.catchUp(ctx, time.Now())
 	s.stop()
 	s.tasks.Wait()
 	s.link.close()
