@@ -14,7 +14,7 @@ const (
 )
 
 // NewDecoder makes the decoder of an answer, whole or streamed.
-func (provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{} }
+func (*provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{} }
 
 type decoder struct {
 	began  bool

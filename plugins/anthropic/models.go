@@ -22,6 +22,8 @@ func capabilities() []sdk.Capabilities {
 		{Match: "claude-3-7-*", Can: thinking, Context: 200_000, MaxOutput: 64_000},
 		{Match: "claude-opus-4-[01]*", Can: thinking, Context: 200_000, MaxOutput: 32_000},
 		{Match: "claude-opus-4-20250514", Can: thinking, Context: 200_000, MaxOutput: 32_000},
+		{Match: "claude-opus-4@*", Can: thinking, Context: 200_000, MaxOutput: 32_000}, // as Vertex AI writes it
+		{Match: "claude-sonnet-4@*", Can: thinking, Context: 200_000, MaxOutput: 64_000},
 		{Match: "claude-sonnet-4-0", Can: thinking, Context: 200_000, MaxOutput: 64_000},
 		{Match: "claude-sonnet-4-20250514", Can: thinking, Context: 200_000, MaxOutput: 64_000},
 		{Match: "claude-*-4-5*", Can: schema, Context: 200_000, MaxOutput: 64_000},
