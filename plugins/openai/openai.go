@@ -4,7 +4,8 @@
 //
 // Clients that speak the deployment's own dialect, and all embeddings, are passed through by the gateway with the splice
 // rules of the manifest and never come here. How services differ from OpenAI is data: a row in a table of
-// presets, and a row of habits beside it. Connections, keys and retries are the gateway's.
+// presets, and a row of habits beside it. Connections, keys and retries are the gateway's; of the network only Entra's
+// token endpoint is used, by Authorize.
 package openai
 
 import (
@@ -24,10 +25,11 @@ const (
 // New makes the provider.
 func New() sdk.Provider { return &provider{} }
 
-// provider holds the habits of the configured services by provider id.
+// provider holds what is known of the configured services, by provider id.
 type provider struct {
-	mu       sync.RWMutex // guards services: configuring runs beside encoding
+	mu       sync.RWMutex // guards what follows: configuring runs beside encoding
 	services map[string]service
+	azure    map[string]azure
 }
 
 // service is what a compatible service does otherwise than OpenAI. The zero service is OpenAI itself.
@@ -49,6 +51,7 @@ type settings struct {
 	Preset        string `json:"preset"`
 	OutputLimit   string `json:"output_limit"`
 	ReasoningEcho *bool  `json:"reasoning_echo"`
+	azure
 }
 
 const configSchema = `{
@@ -72,7 +75,7 @@ const configSchema = `{
       "description": "Whether the reasoning of earlier turns is sent back as reasoning_content.",
       "default": false,
       "examples": [true]
-    }
+    },` + azureProperties + `
   }
 }`
 
@@ -89,6 +92,9 @@ func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 		return sdk.Configured{}, fmt.Errorf("provider %s: config.preset: no preset %q", id, name)
 	}
 	svc, _ := habits(name)
+	if name != "azure" && s.azure != (azure{}) {
+		return sdk.Configured{}, fmt.Errorf("provider %s: config: resource, api_version, authority and scope are for the preset azure", id)
+	}
 	if s.OutputLimit != "" {
 		svc.limit = s.OutputLimit
 	}
@@ -98,9 +104,12 @@ func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.services == nil {
-		p.services = make(map[string]service)
+		p.services, p.azure = make(map[string]service), make(map[string]azure)
 	}
-	p.services[id] = svc
+	p.services[id], p.azure[id] = svc, s.azure
+	if name == "azure" {
+		return s.azure.configured(dialects()), nil
+	}
 	return sdk.Configured{}, nil
 }
 
@@ -112,35 +121,39 @@ func (p *provider) service(id string) service {
 
 // Manifest describes OpenAI, and in its presets the services that speak as it does.
 func (p *provider) Manifest() sdk.Manifest {
-	model := sdk.Splice{Op: "replace", At: "/model", Value: json.RawMessage(`"{model}"`)}
-	// Headers that say whom a call belongs to are the credential's business, and those that describe the client's SDK
-	// are nobody's: neither goes on.
-	forward := []string{"openai-beta"}
 	return sdk.Manifest{
-		Name:        "openai",
-		Version:     "1.0.0",
-		Protocol:    sdk.Protocol,
-		Description: "OpenAI, and services that speak chat completions",
-		BaseURL:     "https://api.openai.com/v1",
-		Dialects: []sdk.Dialect{
-			{
-				Name: chatDialect, Path: "/chat/completions", Framing: "sse", Terminated: true, Forward: forward,
-				Splice: []sdk.Splice{
-					model,
-					{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage(`true`), When: "stream", Hides: "usage"},
-				},
-			},
-			{
-				Name: responsesDialect, Path: "/responses", Framing: "sse", Terminated: true, Forward: forward,
-				Splice: []sdk.Splice{model},
-			},
-			{Name: "openai-embeddings", Path: "/embeddings", Forward: forward, Splice: []sdk.Splice{model}},
-		},
+		Name:         "openai",
+		Version:      "1.0.0",
+		Protocol:     sdk.Protocol,
+		Description:  "OpenAI, and services that speak chat completions",
+		BaseURL:      "https://api.openai.com/v1",
+		Dialects:     dialects(),
 		Auth:         sdk.Auth{Kind: "header", Header: "Authorization", Format: "Bearer {api_key}"},
 		Capabilities: capabilities(),
 		Presets:      presets(),
 		Errors:       knownErrors(),
 		ConfigSchema: json.RawMessage(configSchema),
+	}
+}
+
+// dialects are those of OpenAI. Headers that say whom a call belongs to are the credential's business, and those that
+// describe the client's SDK are nobody's: neither goes on.
+func dialects() []sdk.Dialect {
+	model := sdk.Splice{Op: "replace", At: "/model", Value: json.RawMessage(`"{model}"`)}
+	forward := []string{"openai-beta"}
+	return []sdk.Dialect{
+		{
+			Name: chatDialect, Path: "/chat/completions", Framing: "sse", Terminated: true, Forward: forward,
+			Splice: []sdk.Splice{
+				model,
+				{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage(`true`), When: "stream", Hides: "usage"},
+			},
+		},
+		{
+			Name: responsesDialect, Path: "/responses", Framing: "sse", Terminated: true, Forward: forward,
+			Splice: []sdk.Splice{model},
+		},
+		{Name: "openai-embeddings", Path: "/embeddings", Forward: forward, Splice: []sdk.Splice{model}},
 	}
 }
 

@@ -9,9 +9,9 @@ func presets() map[string]sdk.Preset {
 	embeds := []string{"openai-chat", "openai-embeddings"}
 	open := &sdk.Auth{Kind: "none"} // programs on the operator's own machine
 	return map[string]sdk.Preset{
-		// The resource's name is part of the address, so base_url must be given; this one leads nowhere.
+		// The resource's name is part of the address: it is configured, or base_url is given.
 		"azure": {
-			BaseURL: "https://your-resource.openai.azure.com/openai/v1", Auth: &sdk.Auth{Kind: "header", Header: "api-key", Format: "{api_key}"},
+			BaseURL: azureHost + "/openai/v1", Auth: azureAuth(),
 			Source: "https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle",
 		},
 		"cerebras":    {BaseURL: "https://api.cerebras.ai/v1", Dialects: chat, Source: "https://inference-docs.cerebras.ai/resources/openai (recorded)"},

@@ -25,11 +25,13 @@ type Token struct {
 // Bearer is the value of the Authorization header.
 func (t Token) Bearer() string { return "Bearer " + t.Access }
 
-// Bounds of a fetch: how long it may take, the life of a token whose service names none, and what is told of an answer
-// that holds no token.
+// UnsaidLife is for how long a token is taken to be good of which nobody says so: one whose service names no lifetime, and
+// one that was configured, which may be read from a file that changes.
+const UnsaidLife = 5 * time.Minute
+
+// Bounds of a fetch: how long it may take, and what is told of an answer that holds no token.
 const (
 	timeout     = 10 * time.Second
-	unsaidLife  = 5 * time.Minute
 	maxErrorLen = 512
 )
 
@@ -68,7 +70,7 @@ func Google(ctx context.Context, credential map[string]string) (Token, error) {
 		return ServiceAccount(ctx, key, googleScope)
 	}
 	if made := credential["access_token"]; made != "" {
-		return Token{Access: made, Lifetime: unsaidLife}, nil
+		return Token{Access: made, Lifetime: UnsaidLife}, nil
 	}
 	return Token{}, errors.New("credential: want service_account, the text of a key file, or access_token")
 }
@@ -98,7 +100,7 @@ func fetch(ctx context.Context, who string, source func(context.Context) oauth2.
 	if t.AccessToken == "" {
 		return Token{}, fmt.Errorf("token for %s: the answer has none", who)
 	}
-	life := unsaidLife
+	life := UnsaidLife
 	if !t.Expiry.IsZero() {
 		life = max(time.Until(t.Expiry), 0)
 	}

@@ -139,7 +139,7 @@ func TestClientCredentials(t *testing.T) {
 		fault  string
 	}{
 		{"good", Client{ID: "app", Secret: "hush"}, 3599 * time.Second, ""},
-		{"no lifetime", Client{ID: "brief", Secret: "hush"}, unsaidLife, ""},
+		{"no lifetime", Client{ID: "brief", Secret: "hush"}, UnsaidLife, ""},
 		{"wrong secret", Client{ID: "app", Secret: "wrong-one"}, 0, "AADSTS7000215"},
 		{"no token", Client{ID: "none", Secret: "hush"}, 0, "token for none"},
 	}
