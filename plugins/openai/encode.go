@@ -17,14 +17,14 @@ const maxUser = 64
 type encoding struct {
 	*sdk.Request
 	service
-	plan     *sdk.Plan
-	w        *sdk.Writer
-	api      string            // what the service speaks here, for notes
-	maxID    int               // the longest id of a call, in bytes
-	names    map[string]string // tool names that had to change
-	open     []openCall        // calls of the last assistant turn that no result has answered yet
-	made     int               // ids made for calls that came without
-	moved    []piece           // media of tool results and words between results, waiting for a user message
+	plan  *sdk.Plan
+	w     *sdk.Writer
+	api   string            // what the service speaks here, for notes
+	maxID int               // the longest id of a call, in bytes
+	names map[string]string // tool names that had to change
+	open  []openCall        // calls of the last assistant turn that no result has answered yet
+	made  int               // ids made for calls that came without
+	moved []piece           // media of tool results and words between results, waiting for a user message
 }
 
 // Encode writes the request in the dialect that the deployment is to be spoken to in.
