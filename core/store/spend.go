@@ -71,3 +71,33 @@ func endDay(until time.Time) int64 {
 	}
 	return dayOf(until)
 }
+
+// UpstreamUsage is what calls of one model of a provider used on one day of UTC, as the ledger has it.
+type UpstreamUsage struct {
+	Day              time.Time
+	Provider         string
+	Model            string // as the provider calls it
+	InputTokens      int64
+	CacheReadTokens  int64
+	CacheWriteTokens int64
+	OutputTokens     int64
+	CostNanoUSD      int64
+	Estimated        int64 // calls whose figures are not the provider's
+}
+
+const selectUpstream = `SELECT started_at / 86400000000 AS started_on, provider, upstream_model, CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(cache_read_tokens) AS BIGINT),
+	CAST(SUM(cache_write_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT), CAST(SUM(cost_nano_usd) AS BIGINT),
+	CAST(SUM(CASE WHEN status = 'estimated' THEN 1 ELSE 0 END) AS BIGINT)
+FROM ledger WHERE started_at >= $1 AND started_at < $2 AND attempt > 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+
+// UpstreamUsage sums the calls that began from since up to until, which is not included, by day, provider and model. It
+// reads all rows of the time.
+func (s *Store) UpstreamUsage(ctx context.Context, since, until time.Time) ([]UpstreamUsage, error) {
+	return all(ctx, s, func(rows *sql.Rows) (UpstreamUsage, error) {
+		var v UpstreamUsage
+		var n int64
+		err := rows.Scan(&n, &v.Provider, &v.Model, &v.InputTokens, &v.CacheReadTokens, &v.CacheWriteTokens, &v.OutputTokens, &v.CostNanoUSD, &v.Estimated)
+		v.Day = time.UnixMicro(n * day.Microseconds()).UTC()
+		return v, err
+	}, selectUpstream, micros(since), micros(until))
+}

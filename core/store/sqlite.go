@@ -43,10 +43,14 @@ var errClosed = errors.New("closed")
 
 func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	s := &Store{name: "store " + file, log: o.Log}
-	if !o.ReadOnly {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return nil, s.failed(err)
-		}
+	var err error
+	if o.ReadOnly {
+		_, err = os.Stat(file)
+	} else {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
+	}
+	if err != nil {
+		return nil, s.failed(err)
 	}
 	read, err := openFile(file, "ro", readers)
 	if err != nil {
