@@ -52,6 +52,7 @@ func NewDialects(s Speakers) Dialects {
 	post(target{dialect: s.Anthropic}, "/v1/messages", "/anthropic/v1/messages")
 	post(target{dialect: s.Anthropic, count: true}, "/v1/messages/count_tokens", "/anthropic/v1/messages/count_tokens")
 	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/anthropic/v1/models", "/v1beta/models", "/gemini/v1beta/models")
+	get((*request).showKey, "/api/v1/key")
 	get((*request).live, "/livez", "/healthz", "/health/liveliness")
 	get((*request).ready, "/readyz", "/health/readiness")
 	return d
