@@ -94,7 +94,7 @@ func (p *process) servers(cfg *config.Config, l listeners) error {
 	if err != nil {
 		return err
 	}
-	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Token: p.token, Hosts: []string{host}, Log: p.log}
+	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Health: p.builder.Health, Audit: p.store, Token: p.token, Hosts: []string{host}, Log: p.log}
 	p.admin = a.NewHTTP()
 	return nil
 }

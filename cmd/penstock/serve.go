@@ -265,6 +265,7 @@ func (p *process) announce(out io.Writer) error {
 func (p *process) untilTold(ctx context.Context, failed <-chan error) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	p.tasks.Go(func() { p.disabled.Follow(watching) })
+	p.tasks.Go(func() { p.builder.Health.Follow(watching, p.store) })
 	if p.flags.watch && !p.loader.demo {
 		p.tasks.Go(func() { p.manager.Watch(watching) })
 	}

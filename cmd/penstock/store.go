@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"time"
 
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/store"
 )
@@ -23,5 +25,10 @@ func (p *process) openStore(ctx context.Context) error {
 		return &exitError{exitFailure, err.Error()}
 	}
 	p.builder.Disabled = p.disabled
+	p.builder.Health = health.NewRegistry(p.log)
+	if err := p.builder.Health.Restore(ctx, p.store, time.Now()); err != nil {
+		p.store.Close()
+		return &exitError{exitFailure, err.Error()}
+	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/generation"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -42,6 +43,8 @@ type Server struct {
 	Ledger      Ledger
 	Rows        Rows
 	Disabled    *route.Disabled
+	Health      *health.Registry
+	Audit       Audit
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
 	Log         *slog.Logger
@@ -59,6 +62,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /admin/v1/explain", s.explain)
 	mux.HandleFunc("GET /admin/v1/ledger", s.ledger)
 	mux.HandleFunc("GET /admin/v1/models", s.models)
+	mux.HandleFunc("GET /admin/v1/health", s.health)
+	mux.HandleFunc("POST /admin/v1/health/release", s.release)
 	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)
 	slots := make(chan struct{}, inFlight)
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
