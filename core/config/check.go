@@ -15,7 +15,7 @@ import (
 // pending are members that are read and checked, and do nothing yet; [] and {} stand for any element and any name. Each is
 // taken off when it is in force.
 var pending = [...]string{
-	"store",
+	"store.durability",
 	"routers.{}.shadow",
 	"breaker",
 	"quarantine",
