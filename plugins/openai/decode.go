@@ -40,6 +40,7 @@ type choice struct {
 	native   string // its word for it
 	stop     string // the stop text that was met, where the service says so
 	refused  bool
+	thought  bool // reasoning has come in a member of its own: details only repeat it
 }
 
 // Decode reads one frame of a stream, or a whole body.

@@ -65,15 +65,16 @@ func (c *choice) thinking(n sdk.Node, out *sdk.Events) {
 }
 
 // reasoning reads what services other than OpenAI say of the model's reasoning. OpenRouter says the same text twice, in
-// reasoning and in reasoning_details; the details add signatures and sealed reasoning.
+// reasoning and in reasoning_details; the details add signatures and sealed reasoning, at times in a piece of their own.
 func (c *choice) reasoning(m sdk.Node, out *sdk.Events) {
 	text := m.Get("reasoning_content").Text()
 	if text.Empty() {
 		text = m.Get("reasoning").Text()
 	}
 	out.Thinking(c.index, text)
+	c.thought = c.thought || !text.Empty()
 	for item := range m.Get("reasoning_details").Items() {
-		if text.Empty() {
+		if !c.thought {
 			out.Thinking(c.index, item.Get("text").Text())
 			out.Thinking(c.index, item.Get("summary").Text())
 		}
