@@ -171,6 +171,7 @@ type EncoderOptions struct {
 	Model     string // as the client asked for it
 	Created   time.Time
 	Framing   string // of a stream in a dialect that has two: "array", one JSON array; otherwise "" or "sse"
+	Seams     *Seams // told of in the last event of a stream, as they are then; nil: there are none
 }
 
 // Encoder writes one answer in the client's dialect.

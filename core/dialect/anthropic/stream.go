@@ -364,7 +364,7 @@ func (s *stream) End(dst []byte) []byte {
 	dst = s.end.append(dst)
 	dst = append(dst, `},"usage":`...)
 	dst = appendUsage(dst, s.usage, s.usage.TotalOutput())
-	dst = append(dst, "}\n\n"...)
+	dst = append(s.opts.Seams.Append(dst), "}\n\n"...)
 	return append(dst, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 }
 

@@ -302,11 +302,14 @@ func (e *encoder) End(dst []byte) []byte {
 		}
 		dst = e.candidates[i].append(dst)
 	}
-	dst = append(dst, "],"...)
+	dst = append(dst, ']')
 	if e.usage.Known {
-		dst = append(appendUsage(append(dst, `"usageMetadata":`...), e.usage), ',')
+		dst = appendUsage(append(dst, `,"usageMetadata":`...), e.usage)
 	}
-	dst = e.end(dst)
+	if !e.whole {
+		dst = e.opts.Seams.Append(dst)
+	}
+	dst = e.end(append(dst, ','))
 	e.ended = true
 	if !e.whole && e.opts.Framing == "array" {
 		return append(dst, "]\r\n"...)

@@ -176,13 +176,10 @@ func (s *stream) close(dst []byte) []byte { return s.shut(append(dst, '}'), "") 
 // shut ends a chunk whose delta is closed. A client that asked for usage gets the member in each chunk.
 func (s *stream) shut(dst []byte, reason string) []byte {
 	dst = append(dst, `,"finish_reason":`...)
-	dst = quoteOrNull(dst, reason)
-	return s.tail(append(dst, '}'))
-}
-
-// tail ends a chunk whose choice is closed.
-func (s *stream) tail(dst []byte) []byte {
-	dst = append(dst, ']')
+	dst = append(quoteOrNull(dst, reason), "}]"...)
+	if reason != "" {
+		dst = s.opts.Seams.Append(dst)
+	}
 	if s.opts.WantUsage {
 		dst = append(dst, `,"usage":null`...)
 	}

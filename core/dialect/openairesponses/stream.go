@@ -344,5 +344,5 @@ func (s *stream) End(dst []byte) []byte {
 	s.ended = true
 	as := s.status()
 	dst = append(s.event(dst, "response."+string(as)), `,"response":`...)
-	return append(s.append(dst, as), "}\n\n"...)
+	return append(s.opts.Seams.Append(s.append(dst, as)), "}\n\n"...)
 }
