@@ -102,11 +102,11 @@ func reconcile(ctx context.Context, s *store.Store, theirs usageFile, provider s
 		sum.estimated += r.Estimated
 		ours[k] = sum
 	}
-	return pair(theirs, ours), nil
+	return beside(theirs, ours), nil
 }
 
-// pair sets both sides beside each other, by day and model.
-func pair(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
+// beside sets both sides beside each other, by day and model.
+func beside(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
 	keys := map[modelDay]bool{}
 	for k := range theirs {
 		keys[k] = true
