@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/health"
@@ -45,6 +46,7 @@ type Server struct {
 	Disabled    *route.Disabled
 	Health      *health.Registry
 	Audit       Audit
+	Keyring     *admit.Keyring
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
 	Log         *slog.Logger
@@ -65,6 +67,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /admin/v1/health", s.health)
 	mux.HandleFunc("POST /admin/v1/health/release", s.release)
 	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)
+	s.routeKeys(mux)
 	slots := make(chan struct{}, inFlight)
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
