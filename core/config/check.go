@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,9 +27,6 @@ var pending = [...]string{
 	"keys.[].priority",
 	"models.{}.on_break",
 }
-
-// pendingStrategies order deployments as written until they are in force.
-var pendingStrategies = [...]string{"fastest"}
 
 // check finds what takes more than one value to see: references, addresses, repeats.
 func (d *decoder) check() {
@@ -144,9 +140,6 @@ func (d *decoder) checkModels() *names {
 	for _, m := range d.Models {
 		n, path := d.root.members["models"].members[m.Name], join("models", m.Name)
 		all.add(m.Name)
-		if slices.Contains(pendingStrategies[:], m.Strategy) {
-			d.warn(n.members["strategy"].at, path+".strategy", "", "not yet in force: deployments are tried as written")
-		}
 		seen := map[string]int{}
 		for i, dep := range m.Deployments {
 			d.known(n.members["deployments"].items[i].members["provider"], element(path+".deployments", i)+".provider", "provider", &providers)
