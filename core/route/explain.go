@@ -29,6 +29,7 @@ type Explanation struct {
 	Candidates []Candidate  `json:"candidates"`
 	Skips      []SkipRecord `json:"skips"`
 	Failures   []string     `json:"failures,omitempty"` // of policies, that on_error took up
+	Failed     string       `json:"failed,omitempty"`   // why there is no decision
 	Prints     []string     `json:"prints,omitempty"`
 	Steps      uint64       `json:"steps"`
 	Micros     int64        `json:"micros"`
@@ -66,6 +67,9 @@ func (d *Decision) Explain(generation int64, took time.Duration) *Explanation {
 	}
 	for i := range d.Failures {
 		e.Failures = append(e.Failures, d.Failures[i].Error())
+	}
+	if d.Err != nil {
+		e.Failed = d.Err.Error()
 	}
 	return e
 }

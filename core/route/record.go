@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -59,6 +60,7 @@ type Input struct {
 	Off         map[string]store.DisabledModel `json:"off,omitempty"`     // by operators
 	Backends    map[string]Seen                `json:"backends,omitempty"`
 	Request     *policy.Request                `json:"request"`
+	Timely      bool                           `json:"timely,omitempty"` // a policy ran out of time: made again, the decision may be another
 }
 
 // Seen is what the request itself read of a target's backends, where that tells more than the statistics.
@@ -98,7 +100,7 @@ func (d *Decision) Capture(q *Request, allows func(name string) bool) *Capture {
 	}
 	c := &Capture{Router: d.Router, At: q.Now, Statistics: x.stats, table: x.table, q: *q, needs: q.Facts.Needs, text: q.Facts.TextBytes, allows: allows,
 		req: x.req, off: x.disabled, decision: Decision{Router: d.Router, Branches: slices.Clone(d.Branches), Candidates: slices.Clone(d.Candidates),
-			Plans: slices.Clone(d.Plans), Skips: slices.Clone(d.Skips), Failures: slices.Clone(d.Failures), Steps: d.Steps}}
+			Plans: slices.Clone(d.Plans), Skips: slices.Clone(d.Skips), Failures: slices.Clone(d.Failures), Steps: d.Steps, Err: d.Err}}
 	c.q.Facts, c.q.Caller = nil, nil
 	if len(x.table.backends) > 0 {
 		c.backends = map[string]Seen{}
@@ -137,8 +139,23 @@ func (w *wave) seen(t *target, in *Statistics, now time.Time) Seen {
 // Input gives the request.
 func (c *Capture) Input() *Input {
 	return &Input{Name: c.q.Name, Also: c.q.Also, Needs: c.needs, TextBytes: c.text, Preferences: c.q.Preferences, Seed: c.q.Seed, At: c.q.Now.Round(0).UTC(),
-		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req}
+		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req, Timely: c.timely()}
 }
+
+// timely says whether the decision hung on more than what was seen.
+func (c *Capture) timely() bool {
+	ran := func(err error) bool {
+		var e *policy.Error
+		return errors.Is(err, ErrQuarantined) || errors.As(err, &e) && e.Kind == policy.Time
+	}
+	return ran(c.decision.Err) || slices.ContainsFunc(c.decision.Failures, func(f Failure) bool { return ran(f.Err) })
+}
+
+// Routers gives the routers of the table, in the configuration's order.
+func (c *Capture) Routers() []*Router { return c.table.order }
+
+// Shadowed says whether a router that may have taken part has a shadow.
+func (c *Capture) Shadowed() bool { return c.table.Shadowed() }
 
 // Explanation gives the decision.
 func (c *Capture) Explanation(generation int64, took time.Duration) *Explanation {

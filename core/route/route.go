@@ -55,6 +55,7 @@ type Decision struct {
 	Failures   []Failure             // of policies whose on_error named other models
 	Steps      uint64                // of all policies together
 	Prints     []string              // where the request keeps them
+	Err        error                 // that Expand gave
 
 	branches  []branch
 	beyond    []string
@@ -112,6 +113,7 @@ func (t *Table) Expand(ctx context.Context, q *Request, into *Decision) error {
 	if err == nil {
 		x.finish()
 	}
+	into.Err = err
 	return err
 }
 

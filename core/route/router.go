@@ -15,8 +15,9 @@ import (
 type Router struct {
 	Name          string
 	Policy        *policy.Program
-	MinCandidates int      // the reserve is looked at where the first branches give fewer; at least 1 is asked for
-	OnError       []string // names that are tried where the policy fails; nil: the request fails
+	MinCandidates int             // the reserve is looked at where the first branches give fewer; at least 1 is asked for
+	Shadow        *policy.Program // decides beside Policy, and is not followed; nil: none
+	OnError       []string        // names that are tried where the policy fails; nil: the request fails
 
 	overran overruns
 }

@@ -104,6 +104,11 @@ func (t *Table) watch(d *catalog.Deployment, health map[*catalog.Deployment]Watc
 // Routers lists the routers in the configuration's order.
 func (t *Table) Routers() []*Router { return t.order }
 
+// Shadowed says whether a router has a shadow.
+func (t *Table) Shadowed() bool {
+	return slices.ContainsFunc(t.order, func(r *Router) bool { return r.Shadow != nil })
+}
+
 // Router gives the router of a name.
 func (t *Table) Router(name string) (*Router, bool) {
 	r, ok := t.routers[name]
