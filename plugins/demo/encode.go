@@ -1,8 +1,6 @@
 package demo
 
-import (
-	"github.com/penstock-gateway/penstock/sdk"
-)
+import "github.com/penstock-gateway/penstock/sdk"
 
 // Encode writes a request of the demo's own form:
 //

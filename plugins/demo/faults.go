@@ -26,11 +26,17 @@ type Fault struct {
 	Late    bool // a stream has had content when the fault comes
 	Right   bool // the answer is right all the same
 	Endless bool // only the limit of the whole request ends it
+	Large   bool // it goes on without a pause until it is found to be too large
+	Size    bool // the request is too large for the model: one with a larger context may serve it
+	Process bool // it is done to the plugin's process, with all that is in it
 
 	play func(*scene)
 	self func() // done to the plugin's own process, also when it is asked to encode
 	url  func(*doors) (string, error)
 }
+
+// trickle is the time between two bytes of an answer that comes too slowly: short enough that no limit on silence is met.
+const trickle = 100 * time.Millisecond
 
 // stallTimeout bounds how long a stalled answer waits for its peer to leave.
 const stallTimeout = 2 * time.Minute
@@ -95,13 +101,15 @@ func stalled() []Fault {
 			s.end()
 		}},
 		{Name: "endless-trickle", Says: "the answer goes on past the limit of the request", Late: true, Endless: true, play: func(s *scene) {
-			more := " "
-			if s.prompt.stream {
-				more = s.begun
-			}
 			s.head(s.media())
 			s.send(s.opening + s.begun)
-			s.repeat(more, 3000, 40*time.Millisecond)
+			for _, b := range []byte(s.rest + s.closing) {
+				s.send(string([]byte{b}))
+				if s.err != nil || s.pause(trickle) != nil {
+					return
+				}
+			}
+			s.stall()
 		}},
 	}
 }
@@ -117,6 +125,10 @@ func refusals() []Fault {
 	status := func(name string, status int, kind, code, message string) Fault {
 		return Fault{Name: name, Says: fmt.Sprintf("%d: %s", status, message), play: func(s *scene) { s.fail(status, kind, code, message) }}
 	}
+	size := func(f Fault) Fault {
+		f.Size = true
+		return f
+	}
 	return []Fault{
 		status("500", 500, "server_error", "", "the server had an error"),
 		{Name: "502", Says: "502 with a page", play: func(s *scene) { s.whole(502, "text/html", page) }},
@@ -128,8 +140,8 @@ func refusals() []Fault {
 		status("429-money", 429, "insufficient_quota", "insufficient_quota", "the quota is used up, check plan and billing"),
 		status("401", 401, "invalid_request_error", "invalid_api_key", "the API key is not valid"),
 		status("404-model", 404, "invalid_request_error", "model_not_found", "the model does not exist"),
-		status("413", 413, "invalid_request_error", "", "the request is too large"),
-		status("context-too-long", 400, "invalid_request_error", "context_length_exceeded", "the maximum context length is 8 tokens"),
+		size(status("413", 413, "invalid_request_error", "", "the request is too large")),
+		size(status("context-too-long", 400, "invalid_request_error", "context_length_exceeded", "the maximum context length is 8 tokens")),
 		{Name: "redirect", Says: "302 to another place", play: func(s *scene) {
 			s.whole(302, "text/plain", "", "Location: http://"+s.conn.LocalAddr().String()+"/elsewhere")
 		}},
@@ -203,14 +215,14 @@ func coded() []Fault {
 		in("gzip", func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil }),
 		in("br", func(w io.Writer) (io.WriteCloser, error) { return brotli.NewWriterLevel(w, brotli.BestSpeed), nil }),
 		in("zstd", func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) }),
-		{Name: "bomb", Says: "a small body that becomes one of a gigabyte", play: func(s *scene) {
+		{Name: "bomb", Large: true, Says: "a small body that becomes one of a gigabyte", play: func(s *scene) {
 			// A body may be several gzip members in a row (RFC 1952 2.2): one of 16 MiB, over and over.
 			var member bytes.Buffer
 			w := gzip.NewWriter(&member)
 			_, _ = w.Write(bytes.Repeat([]byte("a"), 16<<20)) // a buffer takes all
 			_ = w.Close()
 			s.head(s.media(), "Content-Encoding: gzip")
-			s.repeat(member.String(), 64, 0)
+			s.repeat(member.String(), 64)
 			s.end()
 		}},
 	}
@@ -220,17 +232,17 @@ func coded() []Fault {
 func oversized() []Fault {
 	filler := strings.Repeat("a", 1<<20)
 	return []Fault{
-		{Name: "large-frame", Says: "a frame of 100 MB", play: func(s *scene) {
+		{Name: "large-frame", Large: true, Says: "a frame of 100 MB", play: func(s *scene) {
 			s.head(s.media())
 			s.send(s.opening + s.form.before + `{"text":"`)
-			s.repeat(filler, 100, 0)
+			s.repeat(filler, 100)
 			s.send(`"}` + s.form.after + s.closing)
 			s.end()
 		}},
-		{Name: "endless-line", Says: "a line that never ends", play: func(s *scene) {
+		{Name: "endless-line", Large: true, Says: "a line that never ends", play: func(s *scene) {
 			s.head(s.media())
 			s.send(s.form.before)
-			s.repeat(filler, 4096, 0)
+			s.repeat(filler, 4096)
 		}},
 		{Name: "large-head", Says: "a head of 16 MiB", play: func(s *scene) {
 			s.raw("HTTP/1.1 200 OK\r\n")

@@ -14,7 +14,7 @@ import (
 // processFaults are those that need this system: what is done to the plugin's own process, and a door that is shut.
 func processFaults() []Fault {
 	self := func(f Fault, do func()) Fault {
-		f.self = do
+		f.self, f.Process = do, true
 		f.play = func(s *scene) {
 			do()
 			s.stall()
@@ -25,7 +25,7 @@ func processFaults() []Fault {
 		{Name: "refused", Says: "the connection is refused", Connect: true, url: refusing},
 		{Name: "unanswered", Says: "nobody answers the connection", Connect: true, url: unanswered},
 		self(Fault{Name: "plugin-killed", Says: "the plugin's process is killed"}, kill),
-		{Name: "plugin-killed-midstream", Says: "the plugin's process is killed in the midst of the answer", Late: true, play: func(s *scene) {
+		{Name: "plugin-killed-midstream", Says: "the plugin's process is killed in the midst of the answer", Late: true, Process: true, play: func(s *scene) {
 			s.head(s.media())
 			s.send(s.opening + s.begun)
 			kill()

@@ -203,15 +203,12 @@ func (s *scene) stall() {
 	_, _ = io.Copy(io.Discard, s.conn) // its end is what is waited for
 }
 
-// repeat sends a text over and over, some time apart, until the peer leaves or n times.
-func (s *scene) repeat(text string, n int, apart time.Duration) {
+// repeat sends a text n times, or until the peer leaves.
+func (s *scene) repeat(text string, n int) {
 	for range n {
 		if s.err != nil {
 			return
 		}
 		s.send(text)
-		if apart > 0 && s.pause(apart) != nil {
-			return
-		}
 	}
 }
