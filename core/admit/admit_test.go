@@ -138,9 +138,9 @@ type directory struct {
 	closed bool
 }
 
-func (d *directory) FindKey(sum *[32]byte) *Key  { return d.keys[*sum] }
+func (d *directory) FindKey(sum *[32]byte) *Key { return d.keys[*sum] }
 func (d *directory) FindTeam(name string) *Team { return d.teams[name] }
-func (d *directory) FailClosed() bool            { return d.closed }
+func (d *directory) FailClosed() bool           { return d.closed }
 
 // admitter makes one in the bubble's time, closed at its end.
 func admitter(s *slowStore, warm ...Starter) (*Admitter, func()) {
@@ -339,7 +339,9 @@ func TestTeamOfTheStore(t *testing.T) {
 		defer done()
 		_, f := a.Authenticate(context.Background(), &directory{}, []byte(secret), time.Now())
 		kind(t, "a team that is not there", f, sdk.BadKey)
-		s.change(func() { s.teams = []store.Team{{ID: "search", Settings: json.RawMessage(`{"models":["b"],"limits":{"rpm":1}}`)}} })
+		s.change(func() {
+			s.teams = []store.Team{{ID: "search", Settings: json.RawMessage(`{"models":["b"],"limits":{"rpm":1}}`)}}
+		})
 		key, f := a.Authenticate(context.Background(), &directory{}, []byte(secret), time.Now())
 		kind(t, "a team that is", f, sdk.KindNone)
 		if key.Allows("a") || !key.Allows("b") || len(key.Account.Levels) != 1 {

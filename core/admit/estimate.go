@@ -2,10 +2,11 @@ package admit
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // What is reserved where a request does not say how much it may need.
@@ -14,7 +15,6 @@ const (
 	tokensPerTurn  = 4    // around each message
 	unsaidOutput   = 4096 // as is sent where a provider demands a limit and the client gave none
 	mostChoices    = 1024 // answers to one request; providers take at most 128
-	perMillion     = 1_000_000
 	mostTokensSaid = 1 << 40
 )
 
@@ -69,29 +69,11 @@ func room(a *limits.Account, input int64) int64 {
 	return most
 }
 
-// dearest is the most that a request costs, all of its input written to a cache; nil costs nothing.
+// dearest is the most that a request costs, all of its input at the dearest kind; nil costs nothing.
 func dearest(p *catalog.Price, input, output int64) int64 {
 	if p == nil {
 		return 0
 	}
-	return costs(part{input, max(p.Input, p.CacheRead, p.CacheWrite)}, part{output, p.Output})
-}
-
-// part is some tokens at a price for a million.
-type part struct{ tokens, price int64 }
-
-// costs sums parts exactly and rounds once, half up; it ends at the largest number.
-func costs(parts ...part) int64 {
-	var hi, lo, carry uint64
-	for _, p := range parts {
-		h, l := bits.Mul64(uint64(max(p.tokens, 0)), uint64(max(p.price, 0)))
-		lo, carry = bits.Add64(lo, l, 0)
-		hi += h + carry // four products below 2^126 fit in 128 bits
-	}
-	lo, carry = bits.Add64(lo, perMillion/2, 0)
-	if hi += carry; hi >= perMillion {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, perMillion)
-	return int64(min(q, math.MaxInt64))
+	most := ledger.Price{Input: max(p.Input, p.CacheRead, p.CacheWrite), Output: p.Output, Known: true}
+	return most.Cost(sdk.Usage{Input: input, Output: output})
 }

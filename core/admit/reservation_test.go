@@ -1,0 +1,195 @@
+package admit
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/store"
+	"github.com/penstock-gateway/penstock/sdk"
+)
+
+// keyed makes a key of its own limits.
+func keyed(t testing.TB, settings string) *Key {
+	t.Helper()
+	var s Settings
+	if err := json.Unmarshal([]byte(settings), &s); err != nil {
+		t.Fatal(err)
+	}
+	l, err := s.limits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Key{Name: "ci"}
+	k.join(l, nil)
+	return k
+}
+
+func TestNeeds(t *testing.T) {
+	deployment := func(in, out, write int64, most int) *catalog.Deployment {
+		return &catalog.Deployment{Price: &catalog.Price{Input: in, Output: out, CacheWrite: write}, MaxOutput: most}
+	}
+	cheap, dear, free := deployment(1e9, 2e9, 0, 8000), deployment(3e9, 15e9, 4e9, 2000), &catalog.Deployment{MaxOutput: catalog.Unlimited}
+	f := func(what string, s Size, account string, want limits.Use, candidates ...*catalog.Deployment) {
+		t.Helper()
+		n := Needs(&s, keyed(t, account).Account, candidates)
+		if n.Requests != 1 || n.Use != want {
+			t.Errorf("%s: %+v, want %+v", what, n, want)
+		}
+	}
+	f("at the dearest", Size{TextBytes: 395, Messages: 1, MaxOutput: 10}, `{}`, limits.Use{Input: 103, Output: 10, Nano: 103*4000 + 10*15000}, cheap, dear)
+	f("not said: as the largest may give", Size{TextBytes: 4}, `{}`, limits.Use{Input: 1, Output: 2000, Nano: 4000 + 2000*15000}, dear)
+	f("not said: as answers usually need", Size{TextBytes: 4}, `{}`, limits.Use{Input: 1, Output: 4096}, free)
+	f("not said: what the limit leaves", Size{TextBytes: 400}, `{"limits":{"tpm":1000}}`, limits.Use{Input: 100, Output: 900}, free)
+	f("not said, and no room: one", Size{TextBytes: 4000}, `{"limits":{"tpm":1000}}`, limits.Use{Input: 1000, Output: 1}, free)
+	f("said: whatever the limit is", Size{MaxOutput: 50_000}, `{"limits":{"tpm":1000}}`, limits.Use{Output: 50_000}, free)
+	f("each answer", Size{MaxOutput: 10, Choices: 3}, `{}`, limits.Use{Output: 30}, free)
+	f("more answers than there can be", Size{MaxOutput: 10, Choices: math.MaxInt}, `{}`, limits.Use{Output: 10 * mostChoices}, free)
+	f("more tokens than there can be", Size{MaxOutput: math.MaxInt}, `{}`, limits.Use{Output: mostTokensSaid, Nano: store.MaxCost}, dear)
+	f("no answer at all", Size{TextBytes: 4, NoOutput: true}, `{}`, limits.Use{Input: 1, Nano: 4000}, dear)
+}
+
+func TestRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // at midnight UTC of Saturday, 2000-01-01
+		f := func(settings string, first, second limits.Use, want sdk.Failure) {
+			t.Helper()
+			a := New(Options{Counters: limits.NewMemory(time.Now()), Log: slog.New(slog.DiscardHandler)})
+			defer a.Close()
+			key := keyed(t, settings)
+			var r Reservation
+			a.Reserve(context.Background(), &directory{}, key, limits.Need{Use: first, Requests: 1}, &r)
+			got := a.Reserve(context.Background(), &directory{}, key, limits.Need{Use: second, Requests: 1}, new(Reservation))
+			if got == nil || got.Kind != want.Kind || got.Message != want.Message || got.RetryAfter != want.RetryAfter || got.Final != want.Final {
+				t.Errorf("%s:\n got %+v\nwant %+v", settings, got, &want)
+			}
+		}
+		f(`{"limits":{"rpm":1}}`, limits.Use{}, limits.Use{}, sdk.Failure{Kind: sdk.RateLimited, RetryAfter: time.Minute,
+			Message: `the key "ci" may send 1 requests per minute; try again in 1m0s`})
+		f(`{"limits":{"concurrency":1}}`, limits.Use{}, limits.Use{}, sdk.Failure{Kind: sdk.RateLimited, RetryAfter: time.Second,
+			Message: `the key "ci" may have 1 requests at the same time, and has; try again in 1s`})
+		f(`{"limits":{"tpm":1000}}`, limits.Use{Input: 900}, limits.Use{Input: 150}, sdk.Failure{Kind: sdk.RateLimited, RetryAfter: 3 * time.Second,
+			Message: `the key "ci" may use 1000 tokens per minute: this request may need 150 and 100 are left; try again in 3s`})
+		f(`{"limits":{"tpm":1000}}`, limits.Use{}, limits.Use{Output: 1001}, sdk.Failure{Kind: sdk.OverTokenLimit, Final: true,
+			Message: `the key "ci" may use 1000 tokens per minute and this request alone may need 1001: ask for a shorter answer or send less`})
+		f(`{"budget":{"usd":"1.50","every":"week"}}`, limits.Use{Nano: 1e9}, limits.Use{Nano: 6e8}, sdk.Failure{Kind: sdk.BudgetSpent, Final: true,
+			Message: `the key "ci" may spend 1.5 USD a week: 0.5 are left and this request may cost 0.6; the next week begins at 2000-01-03T00:00:00Z`})
+		f(`{"budget":{"usd":1,"every":"total"}}`, limits.Use{Nano: 1e9}, limits.Use{Nano: 1}, sdk.Failure{Kind: sdk.BudgetSpent, Final: true,
+			Message: `the key "ci" may spend 1 USD: 0 are left and this request may cost 0.000000001`})
+	})
+}
+
+// A reservation ends once, whoever ends it how often.
+func TestReservationEndsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{Counters: limits.NewMemory(time.Now()), Log: slog.New(slog.DiscardHandler)})
+		defer a.Close()
+		key := keyed(t, `{"budget":{"usd":1},"limits":{"concurrency":1}}`)
+		var r Reservation
+		reserve := func(nano int64) *sdk.Failure {
+			return a.Reserve(context.Background(), &directory{}, key, limits.Need{Use: limits.Use{Nano: nano}, Requests: 1}, &r)
+		}
+		spent := func(want limits.Money) {
+			t.Helper()
+			m, _, err := a.counters.Spent(context.Background(), key.Account, 0, time.Now())
+			if err != nil || m != want {
+				t.Errorf("%+v, %v; want %+v", m, err, want)
+			}
+		}
+		kind(t, "the first", reserve(100), sdk.KindNone)
+		spent(limits.Money{Held: 100})
+		r.Settle(limits.Use{Nano: 60})
+		r.Settle(limits.Use{Nano: 60})
+		r.End()
+		spent(limits.Money{Spent: 60})
+		kind(t, "the second", reserve(100), sdk.KindNone)
+		r.End()
+		r.Settle(limits.Use{Nano: 60})
+		spent(limits.Money{Spent: 60})
+		kind(t, "a refusal", reserve(2e9), sdk.BudgetSpent)
+		r.End()
+		r.Settle(limits.Use{Nano: 60})
+		spent(limits.Money{Spent: 60})
+		new(Reservation).End()
+	})
+}
+
+// downCounters are counters whose server is gone.
+type downCounters struct{ limits.Counters }
+
+func (downCounters) Reserve(context.Context, *limits.Account, limits.Need, time.Time, *limits.Hold) (limits.Verdict, error) {
+	return limits.Verdict{}, limits.ErrDown
+}
+
+func TestCountersDown(t *testing.T) {
+	a := New(Options{Counters: downCounters{}, Log: slog.New(slog.DiscardHandler)})
+	defer a.Close()
+	f := func(settings string, d *directory, want sdk.Kind) {
+		t.Helper()
+		var r Reservation
+		kind(t, settings, a.Reserve(context.Background(), d, keyed(t, settings), limits.Need{Requests: 1}, &r), want)
+		r.Settle(limits.Use{}) // does nothing
+	}
+	f(`{"limits":{"rpm":1}}`, &directory{}, sdk.KindNone)
+	f(`{"limits":{"rpm":1}}`, &directory{closed: true}, sdk.StoreDown)
+	f(`{"budget":{"usd":1}}`, &directory{}, sdk.StoreDown)
+	f(`{}`, &directory{closed: true}, sdk.KindNone) // nothing is counted
+}
+
+// Budgets go on from what the ledger says, and wait for it.
+func TestBudgetIsSeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowStore{spent: 900_000_000}
+		a, done := admitter(s)
+		defer done()
+		key := keyed(t, `{"budget":{"usd":1}}`)
+		reserve := func(nano int64) *sdk.Failure {
+			return a.Reserve(context.Background(), &directory{}, key, limits.Need{Use: limits.Use{Nano: nano}, Requests: 1}, new(Reservation))
+		}
+		s.err = context.DeadlineExceeded
+		kind(t, "while the store is down", reserve(1), sdk.StoreDown)
+		s.mu.Lock()
+		s.err = nil
+		s.mu.Unlock()
+		time.Sleep(downFor)
+		kind(t, "more than is left", reserve(200_000_000), sdk.BudgetSpent)
+		kind(t, "less than is left", reserve(100_000_000), sdk.KindNone)
+		if n := s.count("spent"); n != 2 {
+			t.Errorf("the sums were read %d times, want 2", n)
+		}
+	})
+}
+
+func TestHeaders(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 1, time.UTC)
+	r := Reservation{standing: limits.Standing{
+		limits.Requests: {Limit: 600, Left: 599, Reset: 100_000_001},
+		limits.Tokens:   {Limit: 1000, Left: 0, Reset: time.Minute},
+	}}
+	f := func(dialect, want string) {
+		t.Helper()
+		if got := string(r.AppendHeaders(nil, dialect, now)); got != strings.ReplaceAll(want, "\n", "\r\n") {
+			t.Errorf("%s:\n%s", dialect, got)
+		}
+	}
+	f("openai-chat", `x-ratelimit-limit-requests: 600
+x-ratelimit-remaining-requests: 599
+x-ratelimit-reset-requests: 101ms
+x-ratelimit-limit-tokens: 1000
+x-ratelimit-remaining-tokens: 0
+x-ratelimit-reset-tokens: 1m0s
+`)
+	f("anthropic", `anthropic-ratelimit-requests-limit: 600
+anthropic-ratelimit-requests-remaining: 599
+anthropic-ratelimit-requests-reset: 2026-01-01T00:00:01Z
+anthropic-ratelimit-tokens-limit: 1000
+anthropic-ratelimit-tokens-remaining: 0
+anthropic-ratelimit-tokens-reset: 2026-01-01T00:01:01Z
+`)
+}
