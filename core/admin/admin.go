@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/replay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -44,6 +45,7 @@ type Server struct {
 	Ledger      Ledger
 	Rows        Rows
 	Disabled    *route.Disabled
+	Decisions   *replay.Recorder
 	Health      *health.Registry
 	Audit       Audit
 	Keyring     *admit.Keyring
@@ -64,6 +66,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /admin/v1/explain", s.explain)
 	mux.HandleFunc("GET /admin/v1/ledger", s.ledger)
 	mux.HandleFunc("GET /admin/v1/models", s.models)
+	mux.HandleFunc("GET /admin/v1/shadow", s.shadow)
 	mux.HandleFunc("GET /admin/v1/health", s.health)
 	mux.HandleFunc("POST /admin/v1/health/release", s.release)
 	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)

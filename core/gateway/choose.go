@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/replay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -24,7 +25,9 @@ func (r *request) expand() *sdk.Failure {
 			return f
 		}
 	}
+	begun := time.Now()
 	err := r.gen.Routes.Expand(context.Background(), q, &r.decision)
+	r.record(time.Since(begun))
 	for _, f := range r.decision.Failures {
 		r.g.Log.Warn("router: the policy failed, on_error names what is tried", "request_id", r.id, "router", f.Router, "error", f.Err)
 	}
@@ -32,6 +35,16 @@ func (r *request) expand() *sdk.Failure {
 		return f
 	}
 	return r.routeFailure(err)
+}
+
+// record has a router's decision kept.
+func (r *request) record(took time.Duration) {
+	if r.made != nil || r.decision.Router == "" || !r.g.Decisions.Wants(r.gen.Routes.Shadowed()) {
+		return
+	}
+	if c := r.decision.Capture(&r.routing, r.key.Allows); c != nil {
+		r.g.Decisions.Add(&replay.Decision{RequestID: r.id, Generation: r.gen.Number, Took: took, Capture: c})
+	}
 }
 
 // routeFailure gives the answer to a request that could not be routed; nil where it could.

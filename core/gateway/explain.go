@@ -34,7 +34,7 @@ func (g *Gateway) Explain(_ context.Context, q *route.Question) (*route.Explanat
 		return nil, f
 	}
 	begun := time.Now()
-	if f := r.expand(); f != nil && len(r.decision.Skips) == 0 {
+	if f := r.expand(); f != nil && (len(r.decision.Skips) == 0 || r.decision.Err != nil) {
 		return nil, f
 	}
 	return r.decision.Explain(gen.Number, time.Since(begun)), nil

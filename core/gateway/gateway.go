@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/replay"
 	"github.com/penstock-gateway/penstock/core/shed"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -37,6 +38,7 @@ type Gateway struct {
 	Log         *slog.Logger
 	Access      AccessLog // nil: no access lines
 	Ledger      *ledger.Ledger
+	Decisions   *replay.Recorder // of routers; nil: none are kept
 	Version     string
 	Gate        shed.Gate
 
