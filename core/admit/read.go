@@ -69,15 +69,23 @@ func (r *Read[V]) Get(ctx context.Context, stale bool) (V, error) {
 	err := errDown
 	if !r.down.is(now) {
 		epoch := r.epoch.Load()
-		v, err = r.flights.Do(ctx, epoch, r.load)
+		v, err = r.flights.Do(ctx, epoch, func(ctx context.Context) (V, error) { return r.read(ctx, epoch) })
 		if err == nil {
-			r.current.Store(&reading[V]{value: v, epoch: epoch, at: now})
 			return v, nil
 		}
 		r.down.note(ctx, err)
 	}
 	if c := r.current.Load(); c != nil && stale && now.Sub(c.at) < staleFor {
 		return c.value, nil
+	}
+	return v, err
+}
+
+// read reads the value and keeps it, before its flight ends: whoever comes then finds it.
+func (r *Read[V]) read(ctx context.Context, epoch uint64) (V, error) {
+	v, err := r.load(ctx)
+	if err == nil {
+		r.current.Store(&reading[V]{value: v, epoch: epoch, at: time.Now()})
 	}
 	return v, err
 }

@@ -108,9 +108,8 @@ func (r *records) find(ctx context.Context, sum [32]byte, stale bool) (*record, 
 	err := errDown
 	if !r.down.is(now) {
 		var rec *record
-		rec, err = r.flights.Do(ctx, flightKey{sum, epoch}, func(ctx context.Context) (*record, error) { return r.read(ctx, sum) })
+		rec, err = r.flights.Do(ctx, flightKey{sum, epoch}, func(ctx context.Context) (*record, error) { return r.read(ctx, sum, epoch) })
 		if err == nil {
-			r.keep(sum, entry{rec, now}, epoch)
 			return rec, nil
 		}
 		r.down.note(ctx, err)
@@ -121,8 +120,9 @@ func (r *records) find(ctx context.Context, sum [32]byte, stale bool) (*record, 
 	return nil, err
 }
 
-// read asks the store. Only a record is shared by those who wait for it: each checks its own secret against it.
-func (r *records) read(ctx context.Context, sum [32]byte) (*record, error) {
+// read asks the store, and keeps what it says before its flight ends: whoever comes then finds it. Only a record is shared
+// by those who wait for it: each checks its own secret against it.
+func (r *records) read(ctx context.Context, sum [32]byte, epoch uint64) (*record, error) {
 	select {
 	case r.reads <- struct{}{}:
 		defer func() { <-r.reads }()
@@ -130,15 +130,15 @@ func (r *records) read(ctx context.Context, sum [32]byte) (*record, error) {
 		return nil, ctx.Err()
 	}
 	row, err := r.store.Key(ctx, sum)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
-	case !row.RevokedAt.IsZero():
-		return nil, nil
 	}
-	return &record{row: row}, nil
+	var rec *record
+	if err == nil && row.RevokedAt.IsZero() {
+		rec = &record{row: row}
+	}
+	r.keep(sum, entry{rec, time.Now()}, epoch)
+	return rec, nil
 }
 
 // keep keeps what was read, unless there was a change since the read began.
