@@ -43,6 +43,16 @@ func (p *Plan) Approximate(path, why string) {
 	p.Dropped = append(p.Dropped, Note{Path: path, Why: why, Approximate: true})
 }
 
+// ApproximateEffort notes an effort of reasoning that was sent as a budget of tokens, or as another effort.
+func (p *Plan) ApproximateEffort(effort, sent string) {
+	p.Approximate("reasoning", "an effort of "+effort+" is sent as "+sent)
+}
+
+// ApproximateBudget notes a budget of reasoning that was sent as an effort, or as another budget.
+func (p *Plan) ApproximateBudget(tokens int, sent string) {
+	p.Approximate("reasoning", "a budget of "+strconv.Itoa(tokens)+" tokens is sent as "+sent)
+}
+
 // Drop notes a member that was left out without changing what is asked.
 func (p *Plan) Drop(path, why string) { p.Dropped = append(p.Dropped, Note{Path: path, Why: why}) }
 

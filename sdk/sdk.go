@@ -13,6 +13,8 @@ import (
 	"time"
 )
 
+//go:generate go test ../cmd/penstock/matrix -run TestMatrix -update
+
 // Provider is what a plugin implements: three methods. The gateway calls them from one goroutine for each process
 // unless the manifest says that they may block; they must not keep what they are given.
 //
@@ -117,11 +119,13 @@ type Manifest struct {
 // Dialect is a way of talking that the provider's service understands.
 type Dialect struct {
 	// Name is a client dialect (openai-chat, anthropic, …), and then clients that speak it are passed through without a
-	// plugin call; or a name of the plugin's own, and then everything is encoded.
+	// plugin call; or a name of the plugin's own, and then everything is encoded. Clients that ask for embeddings are served
+	// in a dialect whose name ends in -embeddings where there is one, and others in one whose name does not.
 	Name       string   `json:"name"`
 	Path       string   `json:"path"`                  // appended to the base URL's path; slots {model} and {model_segment}, which has no slashes
 	StreamPath string   `json:"stream_path,omitempty"` // where a stream has another path
 	CountPath  string   `json:"count_path,omitempty"`  // where tokens are counted
+	BatchPath  string   `json:"batch_path,omitempty"`  // where several inputs for embeddings have another path
 	Framing    string   `json:"framing,omitempty"`     // of streams: sse (default), ndjson, json-array, aws-event-stream
 	Headers    []Header `json:"headers,omitempty"`     // sent unless the client's dialect brings its own
 	Forward    []string `json:"forward,omitempty"`     // client headers that a passed request carries on, lower case; "x-*" is a prefix

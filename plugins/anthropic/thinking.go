@@ -1,6 +1,10 @@
 package anthropic
 
-import "github.com/penstock-gateway/penstock/sdk"
+import (
+	"strconv"
+
+	"github.com/penstock-gateway/penstock/sdk"
+)
 
 // minBudget is the smallest budget for thinking
 // (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
@@ -53,18 +57,21 @@ func (e *encoding) effort() string {
 		if r.Budget == 0 {
 			return ""
 		}
+		effort := "high"
 		switch part := r.Budget * 100 / e.maxTokens(); {
 		case part <= 35:
-			return "low"
+			effort = "low"
 		case part <= 65:
-			return "medium"
+			effort = "medium"
 		}
-		return "high"
+		e.plan.ApproximateBudget(r.Budget, "an effort of "+effort)
+		return effort
 	case "minimal":
+		e.plan.ApproximateEffort("minimal", "low")
 		return "low"
 	case "xhigh":
 		if !e.atLeast(4, 7) {
-			e.plan.Approximate("reasoning", "the model has no effort xhigh: sent as high")
+			e.plan.ApproximateEffort("xhigh", "high")
 			return "high"
 		}
 	}
@@ -83,11 +90,18 @@ func (e *encoding) budget() thought {
 		e.plan.Drop("reasoning", "the turn under way has lost its thinking, which cannot be made again")
 		return thought{}
 	}
-	n := e.Reasoning.Budget
+	asked, effort := e.Reasoning.Budget, e.Reasoning.Effort
+	n := asked
 	if n == 0 {
-		n = limit / 100 * percent(e.Reasoning.Effort)
+		n = limit / 100 * percent(effort)
 	}
 	n = min(max(n, minBudget), limit-1)
+	switch sent := "a budget of " + strconv.Itoa(n) + " tokens"; {
+	case asked > 0 && asked != n:
+		e.plan.ApproximateBudget(asked, sent)
+	case asked == 0 && effort != "":
+		e.plan.ApproximateEffort(effort, sent)
+	}
 	e.w.Name("thinking").Object()
 	e.w.Name("type").String("enabled")
 	e.w.Name("budget_tokens").Int(int64(n))

@@ -91,7 +91,14 @@ func (e *encoding) thought() thought {
 	if n == 0 {
 		n = limit / 100 * share(r.Effort)
 	}
-	return thought{on: true, budget: min(max(n, minBudget), limit-1)}
+	n = min(max(n, minBudget), limit-1)
+	switch sent := "a budget of " + strconv.Itoa(n) + " tokens"; {
+	case r.Budget > 0 && r.Budget != n:
+		e.plan.ApproximateBudget(r.Budget, sent)
+	case r.Budget == 0 && r.Effort != "":
+		e.plan.ApproximateEffort(r.Effort, sent)
+	}
+	return thought{on: true, budget: n}
 }
 
 func share(effort string) int {
@@ -108,8 +115,20 @@ func share(effort string) int {
 	return 50
 }
 
-// effort gives the effort in words that the model knows; Claude from 4.7 on knows xhigh, and max from 4.6 on.
+// effort gives the effort in words that the model knows, and notes where it is not the client's.
 func (e *encoding) effort(limit int) string {
+	sent := e.nearest(limit)
+	switch r := &e.Reasoning; {
+	case r.Effort == "" && r.Budget > 0:
+		e.plan.ApproximateBudget(r.Budget, "an effort of "+sent)
+	case r.Effort != "" && r.Effort != sent:
+		e.plan.ApproximateEffort(r.Effort, sent)
+	}
+	return sent
+}
+
+// nearest is the effort that comes nearest to what is asked; Claude from 4.7 on knows xhigh, and max from 4.6 on.
+func (e *encoding) nearest(limit int) string {
 	switch effort := e.Reasoning.Effort; {
 	case effort == "" && e.Reasoning.Budget == 0 && e.claude():
 		return ""

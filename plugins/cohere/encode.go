@@ -146,7 +146,11 @@ func (e *encoding) think() {
 	}
 	budget := r.Budget
 	if budget == 0 && r.Effort != "" {
-		budget = e.MaxOutput * share(r.Effort) / 100
+		if budget = e.MaxOutput * share(r.Effort) / 100; budget > 0 {
+			e.plan.ApproximateEffort(r.Effort, "a budget of "+strconv.Itoa(budget)+" tokens")
+		} else {
+			e.plan.ApproximateEffort(r.Effort, "thinking without a budget")
+		}
 	}
 	e.w.Name("type").String("enabled")
 	if budget > 0 {

@@ -173,7 +173,9 @@ func (e *encoding) think() {
 	case r.Budget > 0:
 		e.w.Name("thinkingBudget").Int(int64(e.budget(r.Budget)))
 	case e.generation == is25 && r.Effort != "":
-		e.w.Name("thinkingBudget").Int(int64(e.budget(budgetOf(r.Effort))))
+		n := budgetOf(r.Effort)
+		e.plan.ApproximateEffort(r.Effort, "a budget of "+strconv.Itoa(n)+" tokens")
+		e.w.Name("thinkingBudget").Int(int64(e.budget(n)))
 	case r.Effort != "":
 		e.w.Name("thinkingLevel").String(e.level())
 	}
@@ -204,7 +206,7 @@ func (e *encoding) budget(n int) int {
 	}
 	in := min(max(n, least), most)
 	if in != n {
-		e.plan.Approximate("reasoning", "the model's budget is "+strconv.Itoa(least)+" to "+strconv.Itoa(most)+" tokens: sent as "+strconv.Itoa(in))
+		e.plan.ApproximateBudget(n, "one of "+strconv.Itoa(in)+" tokens, the model's nearest")
 	}
 	return in
 }
@@ -214,14 +216,16 @@ func (e *encoding) level() string {
 	switch effort := e.Reasoning.Effort; effort {
 	case "minimal":
 		if strings.Contains(e.Model, "pro") {
-			e.plan.Approximate("reasoning", "the model has no effort minimal: sent as low")
+			e.plan.ApproximateEffort(effort, "low")
 			return "low"
 		}
 		return effort
-	case "low", "medium":
+	case "low", "medium", "high":
 		return effort
+	default:
+		e.plan.ApproximateEffort(effort, "high")
+		return "high"
 	}
-	return "high"
 }
 
 // least turns thinking off, or as low as the model lets it.

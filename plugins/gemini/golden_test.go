@@ -128,7 +128,7 @@ func encoded(t *testing.T, p sdk.Provider, d dialect.Dialect, body string, to ta
 	}
 	var notes strings.Builder
 	for _, n := range plan.Dropped {
-		fmt.Fprintf(&notes, "%s: %s%s\n", n.Path, n.Why, map[bool]string{true: " (lost)"}[n.Strict])
+		fmt.Fprintf(&notes, "%s: %s%s%s\n", n.Path, n.Why, map[bool]string{true: " (lost)"}[n.Strict], map[bool]string{true: " (approximated)"}[n.Approximate])
 	}
 	for _, n := range plan.Names {
 		fmt.Fprintf(&notes, "%s: goes by %s\n", n.Client, n.Upstream)

@@ -175,8 +175,11 @@ func encoded(t *testing.T, p target, d dialect.Dialect, body string, s settings)
 	var notes strings.Builder
 	for _, n := range plan.Dropped {
 		kind := "dropped"
-		if n.Strict {
+		switch {
+		case n.Strict:
 			kind = "lost"
+		case n.Approximate:
+			kind = "approximated"
 		}
 		fmt.Fprintf(&notes, "%s %s: %s\n", kind, n.Path, n.Why)
 	}

@@ -85,9 +85,12 @@ func (e *encoding) think() {
 		return
 	}
 	if r.Budget > 0 {
-		e.plan.Drop("reasoning", "the API has no budget for thinking")
+		e.plan.ApproximateBudget(r.Budget, "thinking without one")
 	}
 	if r.Effort == "" || !strings.Contains(e.Model, "gpt-oss") {
+		if r.Effort != "" {
+			e.plan.ApproximateEffort(r.Effort, "thinking without one")
+		}
 		e.w.Name("think").Bool(true)
 		return
 	}
@@ -97,6 +100,9 @@ func (e *encoding) think() {
 		level = "low"
 	case "medium":
 		level = "medium"
+	}
+	if level != r.Effort {
+		e.plan.ApproximateEffort(r.Effort, level)
 	}
 	e.w.Name("think").String(level)
 }

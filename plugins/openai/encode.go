@@ -264,7 +264,9 @@ func (e *encoding) effort() string {
 	case r.Mode == sdk.ReasoningOff:
 		return e.noEffort()
 	case r.Budget > 0:
-		return share(r.Budget, e.MaxOutput)
+		effort := share(r.Budget, e.MaxOutput)
+		e.plan.ApproximateBudget(r.Budget, "an effort of "+effort)
+		return effort
 	case r.Mode == sdk.ReasoningOn:
 		return "medium"
 	}

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +17,12 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
+// base is the address of a provider that is never called.
+var base = &url.URL{Scheme: "http", Host: "provider.example", Path: "/v1"}
+
 // outcome is what becomes of what a request asks for.
 type outcome struct {
-	word  string   // native, mapped, approximated, dropped, refused
+	word  string   // native, mapped, approximated, dropped, lost, refused
 	notes []string // why it is not as it was
 }
 
@@ -109,14 +114,14 @@ func (a *asked) request(t *testing.T, s *service, in map[string]string) outcome 
 		t.Fatalf("encoding: %v", err)
 	}
 	a.complete(t, body, notes, marks)
-	if len(notes) == 0 {
+	if !slices.ContainsFunc(notes, func(n sdk.Note) bool { return !n.Approximate }) {
 		lines := in["upstream "+s.native]
 		if lines == "" {
-			t.Errorf("no note, and nothing is said of where it must stand in the body:\n%s", body)
+			t.Errorf("nothing is left out, and nothing is said of where it must stand in the body:\n%s", body)
 		}
 		a.witness(t, body, lines)
 	}
-	return a.judge(notes)
+	return judge(notes)
 }
 
 // complete sees that each mark of the request is in the body or in what a note is about.
@@ -202,22 +207,33 @@ func at(v any, pointer string) any {
 	return v
 }
 
-// judge is the outcome that notes tell: the worst counts.
-func (a *asked) judge(notes []sdk.Note) outcome {
+// judge is the outcome that notes tell.
+func judge(notes []sdk.Note) outcome {
 	o := outcome{word: "mapped"}
-	rank := map[string]int{"mapped": 0, "approximated": 1, "dropped": 2, "refused": 3}
 	for _, n := range notes {
 		word := "dropped"
 		switch {
 		case n.Strict:
-			word = "refused"
+			word = "lost"
 		case n.Approximate:
 			word = "approximated"
 		}
-		if rank[word] > rank[o.word] {
-			o.word = word
-		}
-		o.notes = append(o.notes, fmt.Sprintf("%s: %s", n.Path, n.Why))
+		o = worse(o, outcome{word, []string{fmt.Sprintf("`%s`: %s", n.Path, n.Why)}})
 	}
 	return o
+}
+
+// worse is the worse word of two outcomes, with the notes of both.
+func worse(a, b outcome) outcome {
+	if a.word == "refused" { // there is no answer
+		return a
+	}
+	words := []string{"native", "mapped", "approximated", "dropped", "lost", "refused"}
+	notes := slices.Clip(a.notes)
+	for _, n := range b.notes {
+		if !slices.Contains(notes, n) {
+			notes = append(notes, n)
+		}
+	}
+	return outcome{words[max(slices.Index(words, a.word), slices.Index(words, b.word))], notes}
 }
