@@ -15,7 +15,9 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // drawnPolicy branches as the request's metadata says, and chooses in a way that differs from target to target: by
@@ -56,7 +58,7 @@ func drawnRouters(t testing.TB) []*Router {
 func drawCatalog(t *rapid.T) *catalog.Catalog {
 	var models []*catalog.Model
 	for i := range rapid.IntRange(1, 24).Draw(t, "models") {
-		m := &catalog.Model{Name: "m" + strconv.Itoa(i), Strategy: rapid.SampledFrom([]catalog.Strategy{catalog.Ordered, catalog.Weighted, catalog.Cheapest}).Draw(t, "strategy")}
+		m := &catalog.Model{Name: "m" + strconv.Itoa(i), Strategy: rapid.SampledFrom([]catalog.Strategy{catalog.Ordered, catalog.Weighted, catalog.Fastest, catalog.Cheapest}).Draw(t, "strategy")}
 		for j := range rapid.IntRange(0, 4).Draw(t, "deployments") {
 			bits := rapid.Uint32().Draw(t, "bits")
 			d := deployment(fmt.Sprintf("m%d/%d", i, j), int(bits%5))
@@ -81,13 +83,39 @@ func drawCatalog(t *rapid.T) *catalog.Catalog {
 	return catalog.New(models)
 }
 
+// drawHealth has deployments watched by a few backends: some down, some held, some measured.
+func drawHealth(t *rapid.T, c *catalog.Catalog, w *ward) map[*catalog.Deployment]Watch {
+	var backends []*health.Backend
+	for i := range 6 {
+		b := w.Backend(strconv.Itoa(i))
+		backends = append(backends, b)
+		switch rapid.IntRange(0, 9).Draw(t, "how it is") {
+		case 0:
+			w.breaks(b)
+		case 1:
+			w.end(b, 1, health.Outcome{Kind: sdk.UpstreamRate, Hold: time.Minute}, 0)
+		case 2, 3, 4, 5:
+			w.answers(b, time.Duration(rapid.IntRange(1, 1000).Draw(t, "ms"))*time.Millisecond, 10)
+		}
+	}
+	watch := map[*catalog.Deployment]Watch{}
+	for _, m := range c.Models {
+		for _, d := range m.Deployments {
+			if i := rapid.IntRange(0, 2*len(backends)).Draw(t, "backend"); i < len(backends) {
+				watch[d] = Watch{Deployment: backends[i], Accounts: []Account{{backends[len(backends)-1-i]}}}
+			}
+		}
+	}
+	return watch
+}
+
 // drawNames draws what a router branches to: models, deployments, routers behind it and, so that there are circles now
 // and then, any.
 func drawNames(t *rapid.T, label string, from, to, behind int) []string {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 		switch n := rapid.IntRange(0, 39).Draw(t, "name"); {
 		case n < 30:
-			return "m" + strconv.Itoa(n) + rapid.SampledFrom([]string{"", "", "", ":floor", ":free"}).Draw(t, "suffix")
+			return "m" + strconv.Itoa(n) + rapid.SampledFrom([]string{"", "", "", ":floor", ":free", ":nitro"}).Draw(t, "suffix")
 		case n < 33:
 			return "m1/" + strconv.Itoa(n-30)
 		case n < 36:
@@ -126,10 +154,13 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 	decisions, candidates, skips, failures := 0, 0, 0, 0
 	check := func(t *rapid.T) {
 		c, q, metadata := drawRequest(t, routers)
+		w := newWard()
+		watch := drawHealth(t, c, w)
+		q.Now = w.now
 		var got [2]Decision
 		var errs [2]error
 		for i, workers := range [...]Workers{Single, Many} {
-			on := NewTable(Options{Catalog: c, Routers: routers, Disabled: []string{"off"}, Workers: workers})
+			on := NewTable(Options{Catalog: c, Routers: routers, Disabled: []string{"off"}, Health: watch, Workers: workers})
 			q.Caller = &caller{table: on, req: policy.Request{Tokens: 1, MaxOutput: 1, Metadata: metadata, Seed: q.Seed}}
 			errs[i] = on.Expand(context.Background(), &q, &got[i])
 		}

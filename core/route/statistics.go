@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -62,11 +63,11 @@ func (t *Table) Statistics(now time.Time) *Statistics {
 // measure makes statistics. Of those before it takes over what has not changed.
 func (t *Table) measure(was *Statistics, now time.Time) *Statistics {
 	s := &Statistics{table: t, at: now, targets: make([]statistic, len(t.targets))}
-	changed := was == nil
+	changed, reports := was == nil, t.reports(now)
 	for _, m := range t.catalog.Models {
 		for _, one := range t.lists[m] {
 			i := one.place
-			got := t.measureTarget(one, now)
+			got := one.measure(reports)
 			if was != nil && was.targets[i].measurement == got {
 				s.targets[i] = was.targets[i]
 				continue
@@ -88,58 +89,66 @@ func (t *Table) measure(was *Statistics, now time.Time) *Statistics {
 	return s
 }
 
-// measureTarget reads a target's backends.
-func (t *Table) measureTarget(one *target, now time.Time) measurement {
+// reports reads all backends, each once. What fades away is rounded, so that it is not new each time.
+func (t *Table) reports(now time.Time) []report {
+	list := make([]report, len(t.backends))
+	for i, b := range t.backends {
+		r := report{b.Look(now), b.Stats(now)}
+		r.stats.ErrorRate = math.Round(r.stats.ErrorRate*100) / 100
+		list[i] = r
+	}
+	return list
+}
+
+// report is how a backend is.
+type report struct {
+	state health.State
+	stats health.Stats
+}
+
+// measure brings together what is reported of the backends that a target hangs on.
+func (one *target) measure(of []report) measurement {
 	m := measurement{health: "up", credential: "ok"}
 	if one.backend < 0 {
 		return m
 	}
-	b := t.backends[one.backend]
-	m.stats = b.Stats(now)
-	m.stats.ErrorRate = math.Round(m.stats.ErrorRate*1000) / 1000 // what fades away is not new each time
-	if !b.Ready(now) {
+	r := &of[one.backend]
+	m.stats = r.stats
+	switch {
+	case !r.state.OK:
 		m.health = "down"
-	}
-	switch s := b.Look(now); s.Phase {
-	case health.HalfOpen:
+	case r.state.Phase == health.HalfOpen:
 		m.health = "probing"
-	case health.Quarantined:
-		m.quarantine = s.Reason
 	}
-	m.credential = t.credential(one, now)
+	if r.state.Phase == health.Quarantined {
+		m.quarantine = r.state.Reason
+	}
+	m.credential = one.credential(of)
 	return m
 }
 
 // credential says how the best of a target's accounts is.
-func (t *Table) credential(one *target, now time.Time) string {
-	best := "ok"
-	for i, account := range one.accounts {
+func (one *target) credential(of []report) string {
+	best := ""
+	for _, account := range one.accounts {
 		state := "ok"
 		for _, place := range account {
-			s := t.backends[place].Look(now)
-			switch {
+			switch s := &of[place].state; {
 			case s.OK:
-			case s.Kind == sdk.UpstreamRate:
-				state = worse(state, "limited")
-			default:
+			case s.Kind != sdk.UpstreamRate:
 				state = "refused"
+			case state == "ok":
+				state = "limited"
 			}
 		}
 		if state == "ok" {
 			return state
 		}
-		if i == 0 || state == "limited" {
+		if best != "limited" {
 			best = state
 		}
 	}
-	return best
-}
-
-func worse(state, than string) string {
-	if state == "refused" {
-		return state
-	}
-	return than
+	return cmp.Or(best, "ok")
 }
 
 // describe gives a target as policies see it.
