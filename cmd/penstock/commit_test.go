@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -198,6 +199,53 @@ func TestOtherCredential(t *testing.T) {
 		a := s.post("/v1/chat/completions", askWhole)
 		if a.status != 200 || !strings.Contains(a.body, "from b") || two.count() != 0 {
 			t.Errorf("%d: %d %s, want the answer of the other credential", status, a.status, a.body)
+		}
+	}
+}
+
+// TestContinuation: an answer that breaks off goes on with the next deployment in the same stream, from what the client
+// has, and the last event tells where.
+func TestContinuation(t *testing.T) {
+	begun := []string{roleChunk, fmt.Sprintf(chatChunk, "The answer"), fmt.Sprintf(chatChunk, " is ")}
+	one, two := newUpstream(t, breaks(begun...)), newUpstream(t, streams(roleChunk, fmt.Sprintf(chatChunk, "forty"), fmt.Sprintf(chatChunk, "-two"), lastChunk))
+	s := serveText(t, pair(one, two, "on_break: continue", ""))
+	a := s.post("/v1/chat/completions", askStream)
+	var text strings.Builder
+	for line := range strings.Lines(a.body) {
+		var chunk struct {
+			Choices []struct{ Delta struct{ Content string } }
+		}
+		if data, ok := strings.CutPrefix(line, "data: {"); ok && json.Unmarshal([]byte("{"+data), &chunk) == nil && len(chunk.Choices) > 0 {
+			text.WriteString(chunk.Choices[0].Delta.Content)
+		}
+	}
+	if text.String() != "The answer is forty-two" || !strings.HasSuffix(a.body, "data: [DONE]\n\n") || strings.Contains(a.body, `"error"`) {
+		t.Errorf("%d %q, want one answer of both", a.status, a.body)
+	}
+	if n := strings.Count(a.body, `"role":"assistant"`); n != 1 || strings.Count(a.body, `"finish_reason":"stop"`) != 1 || !strings.Contains(a.body, `"penstock":{"seams":[14]}`) {
+		t.Errorf("%d beginnings in %q, want one, one end, and the seam after 14 bytes", n, a.body)
+	}
+	var asked struct {
+		Messages []struct{ Role, Content string }
+	}
+	if err := json.Unmarshal([]byte(two.last().body), &asked); err != nil || len(asked.Messages) != 2 || asked.Messages[1].Role != "assistant" || asked.Messages[1].Content != "The answer is" {
+		t.Errorf("the second was asked %q, want the answer so far as the beginning of its own", two.last().body)
+	}
+}
+
+// TestContinuationFails: where nobody can go on, the client is told in the stream, once.
+func TestContinuationFails(t *testing.T) {
+	begun := []string{roleChunk, fmt.Sprintf(chatChunk, "The answer")}
+	for name, second := range map[string]http.HandlerFunc{
+		"fails too":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) },
+		"breaks too":  breaks(roleChunk, fmt.Sprintf(chatChunk, " is")),
+		"says naught": streams(roleChunk, lastChunk),
+	} {
+		one, two := newUpstream(t, breaks(begun...)), newUpstream(t, second)
+		s := serveText(t, pair(one, two, "on_break: continue", "retry: {attempts: 2}"))
+		a := s.post("/v1/chat/completions", askStream)
+		if a.status != 200 || strings.Count(a.body, `"error":`) != 1 || strings.Contains(a.body, "[DONE]") || !strings.Contains(a.body, "The answer") {
+			t.Errorf("%s: %d %q, want what came and one error", name, a.status, a.body)
 		}
 	}
 }

@@ -83,8 +83,8 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// serveText runs a gateway with a configuration text; "" is the built-in demo.
-func serveText(t testing.TB, text string) *served {
+// serveText runs a gateway with a configuration text, "" is the built-in demo, and more of an environment.
+func serveText(t testing.TB, text string, env ...string) *served {
 	t.Helper()
 	s := &served{t: t, dir: t.TempDir(), log: new(logBuffer), ended: make(chan struct{})}
 	ready := filepath.Join(s.dir, "ready.json")
@@ -97,6 +97,7 @@ func serveText(t testing.TB, text string) *served {
 	s.cmd = exec.Command(build(t), args...)
 	s.cmd.Dir = s.dir
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
+	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -110,6 +110,7 @@ func serve(ctx context.Context, f *serveFlags, out io.Writer) error {
 		return err
 	}
 	defer p.store.Close()
+	defer p.recordDecisions()()
 	if err := p.openLedger(ctx); err != nil {
 		return err
 	}
@@ -265,6 +266,7 @@ func (p *process) announce(out io.Writer) error {
 func (p *process) untilTold(ctx context.Context, failed <-chan error) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	p.tasks.Go(func() { p.disabled.Follow(watching) })
+	p.tasks.Go(func() { p.watchMemory(watching) })
 	p.tasks.Go(func() { p.builder.Health.Follow(watching, p.store) })
 	if p.flags.watch && !p.loader.demo {
 		p.tasks.Go(func() { p.manager.Watch(watching) })

@@ -15,7 +15,6 @@ import (
 // taken off when it is in force.
 var pending = [...]string{
 	"store.durability",
-	"routers.{}.shadow",
 	"breaker",
 	"quarantine",
 	"guards",
@@ -23,8 +22,6 @@ var pending = [...]string{
 	"content_log",
 	"telemetry",
 	"rum",
-	"limits.memory",
-	"keys.[].priority",
 	"models.{}.on_break",
 }
 

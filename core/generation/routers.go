@@ -31,19 +31,12 @@ func (c *compilation) routers() {
 			o.Disabled = append(o.Disabled, m.Name)
 		}
 	}
-	for i := range c.cfg.Routers {
-		if r := c.router(&c.cfg.Routers[i]); r != nil {
-			o.Routers = append(o.Routers, r)
+	for _, conf := range Routers(c.cfg) {
+		if c.Policies == nil && len(c.cfg.Routers) == 0 {
+			break // a test's generation, without the policies that are served where none is configured
 		}
-	}
-	if len(c.cfg.Routers) == 0 && c.Policies != nil {
-		for _, name := range defaultRouters {
-			if _, taken := o.Catalog.Find(name); taken {
-				continue
-			}
-			if r := c.router(&config.Router{Name: name, Policy: name, MinCandidates: 1}); r != nil {
-				o.Routers = append(o.Routers, r)
-			}
+		if r := c.router(&conf); r != nil {
+			o.Routers = append(o.Routers, r)
 		}
 	}
 	c.gen.Routes = route.NewTable(o)
@@ -56,13 +49,33 @@ func (c *compilation) routers() {
 	}
 }
 
-// router compiles one router; nil where its policy is at fault, which has then been said.
+// Routers gives the routers of a configuration; where it has none, those that are served then.
+func Routers(cfg *config.Config) []config.Router {
+	if len(cfg.Routers) > 0 {
+		return cfg.Routers
+	}
+	var list []config.Router
+	for _, name := range defaultRouters {
+		if !slices.ContainsFunc(cfg.Models, func(m config.Model) bool { return m.Name == name }) {
+			list = append(list, config.Router{Name: name, Policy: name, MinCandidates: 1})
+		}
+	}
+	return list
+}
+
+// router compiles one router; nil where a policy of it is at fault, which has then been said.
 func (c *compilation) router(conf *config.Router) *route.Router {
 	p := c.policy(conf.Policy, "routers."+conf.Name+".policy")
 	if p == nil {
 		return nil
 	}
-	return &route.Router{Name: conf.Name, Policy: p, MinCandidates: conf.MinCandidates, OnError: conf.OnError}
+	r := &route.Router{Name: conf.Name, Policy: p, MinCandidates: conf.MinCandidates, OnError: conf.OnError}
+	if conf.Shadow != "" {
+		if r.Shadow = c.policy(conf.Shadow, "routers."+conf.Name+".shadow"); r.Shadow == nil {
+			return nil
+		}
+	}
+	return r
 }
 
 // policy compiles a policy. The tests of one that comes with the gateway are the gateway's own, and are not run here.
@@ -148,7 +161,10 @@ func (g *Generation) Planned(d *catalog.Deployment, p *policy.Plan) relay.Candid
 	t := &c.Terms
 	t.Connect, t.FirstContent = cmp.Or(p.Connect, t.Connect), cmp.Or(p.FirstContent, t.FirstContent)
 	t.Idle, t.HedgeAfter = cmp.Or(p.Idle, t.Idle), cmp.Or(p.Hedge, t.HedgeAfter)
-	t.Refusals = t.Refusals || p.Refusals
+	t.Refusals, t.Tries = t.Refusals || p.Refusals, p.Tries
+	if p.OnBreak != "" {
+		t.Continue, t.Prompt = p.OnBreak == "continue", p.Continuation
+	}
 	if p.Commit != "" {
 		t.Commit = commit(p.Commit)
 	}

@@ -18,7 +18,7 @@ const tokenBytes = 64
 func terms(cfg *config.Config, m *config.Model, price *catalog.Price) relay.Terms {
 	t := relay.Terms{
 		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle,
-		Commit: commit(cfg.Stream.Commit), HedgeAfter: m.Hedge,
+		Commit: commit(cfg.Stream.Commit), HedgeAfter: m.Hedge, Continue: m.OnBreak == "continue",
 		Cancel: cfg.Stream.Cancel, DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes,
 	}
 	if price != nil && price.Output > 0 && cfg.Stream.DrainUSD > 0 {

@@ -177,6 +177,8 @@ func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
 	switch {
 	case a.Count:
 		out.Target = w.CountTarget
+	case batched(a.Dialect):
+		out.Target = w.BatchTarget
 	case a.Facts.Stream:
 		out.Target = w.StreamTarget
 	}
@@ -203,6 +205,11 @@ func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
 	}
 	out.Fields = a.fields
 	return pool, nil
+}
+
+func batched(d dialect.Dialect) bool {
+	b, ok := d.(dialect.Batcher)
+	return ok && b.Batched()
 }
 
 // authorize appends the credential's lines.

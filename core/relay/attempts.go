@@ -39,7 +39,7 @@ func (r *run) attempts() {
 			f = r.single(a)
 		}
 		r.res.Failure = f
-		if f == nil || r.res.Committed && !r.early || r.client.gone() {
+		if f == nil || r.res.Committed && !r.early && !r.mending || r.client.gone() {
 			return
 		}
 		if r.stop || r.expired() {
@@ -89,6 +89,9 @@ func (r *run) leave(a *active, f *sdk.Failure) {
 	}
 	o := follows(f, a.rec.Sent)
 	a.tellHealth(f, o)
+	if a.committed { // who may go on with it is in line already
+		return
+	}
 	if f.Kind == sdk.ContentRefused && a.terms.Refusals {
 		o.then = another
 	}

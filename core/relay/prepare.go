@@ -144,7 +144,8 @@ func StrictLoss(notes []sdk.Note) *sdk.Failure {
 	return nil
 }
 
-// DroppedHeader is the value of x-penstock-dropped for notes; "" where there are none.
+// DroppedHeader is the value of x-penstock-dropped for notes, in which what was not dropped but approximated is marked; ""
+// where there are none.
 func DroppedHeader(notes []sdk.Note) string {
 	var b strings.Builder
 	for i, n := range notes {
@@ -159,6 +160,9 @@ func DroppedHeader(notes []sdk.Note) string {
 			if c > 0x20 && c < 0x7f && c != ',' {
 				b.WriteByte(c)
 			}
+		}
+		if n.Approximate {
+			b.WriteString(";approximate")
 		}
 	}
 	return b.String()

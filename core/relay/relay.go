@@ -92,8 +92,10 @@ type Terms struct {
 	Cancel       bool          // a client that leaves ends the upstream call
 	DrainTime    time.Duration // how long an answer is read on for a client that left
 	DrainBytes   int64
-	Tries        int  // of this candidate, the first included; 0: as many as there are attempts
-	Refusals     bool // a refusal of the content may be another candidate's to serve
+	Tries        int    // of this candidate, the first included; 0: as many as there are attempts
+	Continue     bool   // an answer that breaks off after its commit point goes on with the next candidate
+	Prompt       string // by which that is asked to go on; "": by the answer so far as the beginning of its own
+	Refusals     bool   // a refusal of the content may be another candidate's to serve
 }
 
 // Commit is the rule by which an answer becomes the client's: up to that point another candidate may still serve.
@@ -214,7 +216,11 @@ func (w *Workspace) Run(t *Task) *Result {
 	defer r.client.release()
 	r.dryRun()
 	r.attempts()
-	if r.early && r.res.Failure != nil {
+	switch {
+	case r.res.Failure == nil:
+	case r.mending:
+		tell(r, r.res.Failure, r.joined.enc)
+	case r.early:
 		tell(r, r.res.Failure, nil)
 	}
 	r.res.Gone = r.res.Gone || r.client.gone()
@@ -228,7 +234,7 @@ func (r *run) begin(t *Task) {
 	clear(r.plans)
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
 	r.request, r.early, r.stop, r.plans = nil, false, false, r.plans[:0]
-	r.deadline, r.soonest = time.Time{}, time.Time{}
+	r.joined, r.mending, r.deadline, r.soonest = nil, false, time.Time{}, time.Time{}
 	r.client.init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
@@ -244,6 +250,8 @@ type run struct {
 	request  *sdk.Request // the middle form, decoded when it is first needed
 	plans    []plan
 	early    bool      // committed by a keep-alive
+	joined   *seam     // of an answer that may go on where a deployment breaks off
+	mending  bool      // it has broken off, and nobody has gone on yet
 	stop     bool      // nothing more is to be tried
 	soonest  time.Time // when the first candidate that is held may be asked; zero: none is
 	fields   []byte

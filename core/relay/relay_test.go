@@ -152,8 +152,8 @@ func TestDialectFields(t *testing.T) {
 }
 
 func TestDroppedHeader(t *testing.T) {
-	got := DroppedHeader([]sdk.Note{{Path: "seed"}, {Path: "messages[0].content[1]\r\nX: y, z"}})
-	if got != "seed, messages[0].content[1]X:yz" {
+	got := DroppedHeader([]sdk.Note{{Path: "seed"}, {Path: "reasoning", Approximate: true}, {Path: "messages[0].content[1]\r\nX: y, z"}})
+	if got != "seed, reasoning;approximate, messages[0].content[1]X:yz" {
 		t.Errorf("%q", got)
 	}
 	long := make([]sdk.Note, 1000)

@@ -28,7 +28,7 @@ func (a *active) stream() *sdk.Failure {
 		return a.wholeAsStream(b, first, err)
 	}
 	var p pipe
-	if a.plan.way.Pass && a.Framing != "array" {
+	if a.plan.way.Pass && a.Framing != "array" && !a.terms.Continue {
 		p = a.newPassage()
 	} else if p, f = a.newTranslation(true, true); f != nil {
 		return f
@@ -154,8 +154,11 @@ func (s *streaming) release(segs [][]byte) {
 
 // commit sends the head, where no keep-alive has.
 func (s *streaming) commit() {
-	s.early = false
+	s.early, s.mending = false, false
 	s.res.Served = s.up
+	if t, ok := s.pipe.(*translation); ok {
+		s.joined = t.joined
+	}
 	if s.res.Committed {
 		return
 	}
@@ -224,7 +227,7 @@ func (s *streaming) rest() {
 func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
 	s.scrub(f)
 	s.finish(f)
-	if s.committed {
+	if s.committed && !s.mend(f) {
 		tell(s.active.run, f, s.pipe.failer())
 	}
 	return f

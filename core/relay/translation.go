@@ -25,6 +25,7 @@ type translation struct {
 	content bool
 	done    bool
 	ended   bool
+	joined  *seam // nil: the answer is this attempt's alone
 }
 
 // newTranslation makes the pipe. upstreamStream and clientStream may differ: an upstream that answers a stream with one
@@ -39,8 +40,21 @@ func (a *active) newTranslation(upstreamStream, clientStream bool) (*translation
 	if e := a.plan.encoded; e != nil {
 		t.names = e.Names
 	}
-	t.enc = a.Dialect.NewEncoder(dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, RequestID: a.RequestID, Framing: a.Framing,
-		Model: a.Facts.Model, Created: time.Now()})
+	o := dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, Encoding: a.Facts.Encoding, RequestID: a.RequestID, Framing: a.Framing,
+		Model: a.Facts.Model, Created: time.Now()}
+	switch {
+	case a.mending:
+		t.joined = a.joined
+		t.enc = t.joined.enc
+		return t, nil
+	case a.terms.Continue && clientStream:
+		t.joined = new(seam)
+		o.Seams = &t.joined.told
+	}
+	t.enc = a.Dialect.NewEncoder(o)
+	if t.joined != nil {
+		t.joined.enc = t.enc
+	}
 	return t, nil
 }
 
@@ -166,6 +180,9 @@ func (t *translation) write() *sdk.Failure {
 			return &f
 		case sdk.ToolBegin:
 			e.Name = t.clientName(e.Name)
+		}
+		if t.joined != nil && !t.joined.take(e) {
+			continue
 		}
 		t.content = t.content || e.Content()
 		t.out = t.enc.Event(t.out, e)

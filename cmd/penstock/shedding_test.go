@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// classes is one provider with a key of each class.
+func classes(up, settings string) string {
+	return fmt.Sprintf(`
+providers: {one: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-one-aaaaaaaa}]}}
+models: {m: {deployments: [{provider: one, model: m}]}}
+keys:
+  - {name: interactive, secret: %s, priority: interactive}
+  - {name: batch, secret: %s-batch, priority: batch}
+%s
+`, up+"/v1", testKey, testKey, settings)
+}
+
+// TestInFlightLimit: who finds no room waits, and is let in when there is some, or turned away with a time to come again.
+func TestInFlightLimit(t *testing.T) {
+	arrived, goOn := make(chan struct{}, 8), make(chan struct{})
+	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-goOn
+		answers("ok")(w, r)
+	})
+	s := serveText(t, classes(up.URL, "limits: {in_flight: 1}"))
+	ask := func(out chan<- answer) {
+		a, err := s.tryPost(context.Background(), "/v1/chat/completions", askWhole)
+		if err != nil {
+			t.Error(err)
+		}
+		out <- a
+	}
+	first, second := make(chan answer, 1), make(chan answer, 1)
+	go ask(first)
+	<-arrived
+	if a := s.post("/v1/chat/completions", askWhole, "Authorization", "Bearer "+testKey+"-batch"); a.status != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("no room for as long as a request waits: %d %v %s, want 503 with retry-after", a.status, a.header, a.body)
+	}
+	go ask(second)
+	goOn <- struct{}{}
+	<-arrived
+	goOn <- struct{}{}
+	for _, out := range []chan answer{first, second} {
+		if a := <-out; a.status != 200 {
+			t.Errorf("%d %s, want 200", a.status, a.body)
+		}
+	}
+}
+
+// TestMemoryIsShort: the least important requests are turned away before memory is gone, and the others are served.
+func TestMemoryIsShort(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	s := serveText(t, classes(up.URL, "limits: {memory: 50%}"), "GOMEMLIMIT=8MiB") // less than any process takes
+	s.await("batch to be turned away", func() bool {
+		a := s.post("/v1/chat/completions", askWhole, "Authorization", "Bearer "+testKey+"-batch")
+		return a.status == 503 && a.header.Get("Retry-After") != ""
+	})
+	if a := s.post("/v1/chat/completions", askWhole); a.status != 200 {
+		t.Errorf("interactive: %d %s, want 200", a.status, a.body)
+	}
+}
