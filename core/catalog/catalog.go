@@ -90,6 +90,7 @@ type Way struct {
 	Target       string       // path and query of the request, slots filled
 	StreamTarget string
 	CountTarget  string
+	BatchTarget  string // of several inputs for embeddings at once
 	Rules        []Rule // what is spliced into a passed request
 }
 
@@ -164,7 +165,10 @@ func (d *Deployment) Prepare(clients []string) error {
 		}
 		w := &Way{Pass: native.Name == client, Dialect: native}
 		w.Target = d.target(native.Path)
-		w.StreamTarget, w.CountTarget = w.Target, d.target(native.CountPath)
+		w.StreamTarget, w.CountTarget, w.BatchTarget = w.Target, d.target(native.CountPath), w.Target
+		if native.BatchPath != "" {
+			w.BatchTarget = d.target(native.BatchPath)
+		}
 		if native.StreamPath != "" {
 			w.StreamTarget = d.target(native.StreamPath)
 		}
@@ -176,13 +180,14 @@ func (d *Deployment) Prepare(clients []string) error {
 	return nil
 }
 
-// native chooses the provider dialect for a client's.
+// native chooses the provider dialect for a client's: the configured one, the client's own, or the first of those that serve
+// the same purpose, answers or embeddings.
 func (d *Deployment) native(client string) (*sdk.Dialect, error) {
 	has := func(name string) bool {
 		return len(d.Provider.Dialects) == 0 || slices.Contains(d.Provider.Dialects, name)
 	}
 	var first *sdk.Dialect
-	want := d.Native
+	want, embeds := d.Native, dialect.Embeds(client)
 	for i := range d.Provider.Manifest.Dialects {
 		n := &d.Provider.Manifest.Dialects[i]
 		if !has(n.Name) {
@@ -197,7 +202,7 @@ func (d *Deployment) native(client string) (*sdk.Dialect, error) {
 		if want == "" && n.Name == client {
 			return n, nil
 		}
-		if first == nil {
+		if first == nil || dialect.Embeds(first.Name) != embeds && dialect.Embeds(n.Name) == embeds {
 			first = n
 		}
 	}

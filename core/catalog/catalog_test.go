@@ -202,3 +202,23 @@ func TestNearest(t *testing.T) {
 		t.Errorf("nearest to zzzzzzzz: %v, want none", got)
 	}
 }
+
+func TestEmbeddingsHaveDialectsOfTheirOwn(t *testing.T) {
+	m := &sdk.Manifest{Name: "p", Dialects: []sdk.Dialect{{Name: "gemini", Path: "/generate"},
+		{Name: "gemini-embeddings", Path: "/embed", BatchPath: "/batch"}, {Name: "own-embeddings", Path: "/own"}}}
+	f := func(m *sdk.Manifest, client, want, batch string) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", m), Model: "m"}
+		if err := d.Prepare([]string{client}); err != nil {
+			t.Fatal(err)
+		}
+		if w := d.Way(client); w.Target != want || w.BatchTarget != batch {
+			t.Errorf("%s: %s and %s, want %s and %s", client, w.Target, w.BatchTarget, want, batch)
+		}
+	}
+	f(m, "openai-chat", "/generate", "/generate")
+	f(m, "openai-embeddings", "/embed", "/batch")
+	f(m, "gemini-embeddings", "/embed", "/batch")
+	f(&sdk.Manifest{Name: "p", Dialects: m.Dialects[1:]}, "openai-chat", "/embed", "/batch") // there is nothing else
+	f(&sdk.Manifest{Name: "p", Dialects: m.Dialects[:1]}, "openai-embeddings", "/generate", "/generate")
+}

@@ -7,6 +7,7 @@ package dialect
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/frame"
@@ -123,6 +124,7 @@ type Facts struct {
 	Tools     int
 	TextBytes int // bytes of text that the model reads, for token estimates
 	Effort    string
+	Encoding  string // of the vectors that are asked for: float, base64; "" float
 	User      string
 	State     string // what the request continues that only one account has: an earlier answer, a conversation
 }
@@ -170,6 +172,7 @@ type EncoderOptions struct {
 	RequestID string
 	Model     string // as the client asked for it
 	Created   time.Time
+	Encoding  string // of vectors: base64, otherwise lists of numbers
 	Framing   string // of a stream in a dialect that has two: "array", one JSON array; otherwise "" or "sse"
 	Seams     *Seams // told of in the last event of a stream, as they are then; nil: there are none
 }
@@ -182,6 +185,13 @@ type Encoder interface {
 	// End appends what ends a complete answer: the closing frames, or the whole body.
 	End(dst []byte) []byte
 }
+
+// Batcher is implemented by a dialect that has a form of its own for several inputs at once, which its providers take at
+// another path.
+type Batcher interface{ Batched() bool }
+
+// Embeds says whether a dialect is one for embeddings, by its name.
+func Embeds(name string) bool { return strings.HasSuffix(name, "-embeddings") }
 
 // EventNamer is implemented by a dialect whose streams name their events: EventName is the name of one that came without,
 // since its provider frames streams in another way. doc is memory to parse in.

@@ -25,7 +25,10 @@ type Dialects struct {
 }
 
 // Speakers are the client dialects that have routes.
-type Speakers struct{ Chat, Responses, Embeddings, Anthropic, Gemini, GeminiEmbeddings dialect.Dialect }
+type Speakers struct {
+	Chat, Responses, Embeddings, Anthropic, Gemini dialect.Dialect
+	GeminiEmbeddings, GeminiBatch                  dialect.Dialect // of one name: one input, and several
+}
 
 // endpoint is what stands at a path.
 type endpoint struct {
@@ -117,8 +120,10 @@ func (d *Dialects) verb(path, query string) (target, bool) {
 			}
 		case "countTokens":
 			t.count = true
-		case "embedContent", "batchEmbedContents":
+		case "embedContent":
 			t.dialect = d.GeminiEmbeddings
+		case "batchEmbedContents":
+			t.dialect = d.GeminiBatch
 		default:
 			return target{}, false
 		}

@@ -137,7 +137,7 @@ func checkDialects(ds []sdk.Dialect) error {
 			return fmt.Errorf("manifest: %s.name %q: want a name of its own", at, d.Name)
 		}
 		seen[d.Name] = true
-		for _, p := range [...]string{d.Path, d.StreamPath, d.CountPath} {
+		for _, p := range [...]string{d.Path, d.StreamPath, d.CountPath, d.BatchPath} {
 			if p != "" && p[0] != '/' {
 				return fmt.Errorf("manifest: %s: path %q: want one that begins with /", at, p)
 			}

@@ -142,7 +142,7 @@ func (e *encoder) End(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = strconv.AppendInt(append(dst, `{"object":"embedding","index":`...), int64(v.index), 10)
-		dst = append(append(append(dst, `,"embedding":`...), v.value...), '}')
+		dst = append(dialect.AppendVector(append(dst, `,"embedding":`...), v.value, e.opts.Encoding == "base64"), '}')
 	}
 	dst = append(dst, `],"model":`...)
 	if e.opts.Model != "" {

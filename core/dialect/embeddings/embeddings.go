@@ -1,8 +1,7 @@
 // Package embeddings is the dialect of OpenAI's embeddings (POST /v1/embeddings) as a client speaks it: it reads requests,
 // writes answers and errors, and reads the usage of native answers that pass through, as nearly all of them do.
 //
-// The vectors are written in the form in which the provider gave them. Bringing them into the form that the client asked
-// for is the provider's plugin's.
+// The vectors are written in the form that the client asked for, in whichever the provider gave them.
 package embeddings
 
 import (
@@ -60,6 +59,8 @@ func (Dialect) Facts(doc *jsonspan.Doc, f *dialect.Facts) error {
 		case "input":
 			has = true
 			measure(&r, v, f)
+		case "encoding_format":
+			f.Encoding = r.Word(v)
 		case "user":
 			f.User = r.Word(v)
 		}

@@ -22,6 +22,9 @@ var _ dialect.Dialect = Embeddings{}
 // Name is the dialect's name in configuration and manifests: one for both forms, as their providers have both.
 func (Embeddings) Name() string { return "gemini-embeddings" }
 
+// Batched says whether the requests are batches.
+func (e Embeddings) Batched() bool { return e.Batch }
+
 // Facts reads what admission and routing need.
 func (Embeddings) Facts(doc *jsonspan.Doc, f *dialect.Facts) error {
 	r := facts{reader: reader{dialect.Read(doc)}, f: f}
@@ -214,5 +217,5 @@ func (e *embedEncoder) End(dst []byte) []byte {
 }
 
 func (v *vector) append(dst []byte) []byte {
-	return append(append(append(dst, `{"values":`...), v.value...), '}')
+	return append(dialect.AppendVector(append(dst, `{"values":`...), v.value, false), '}')
 }
