@@ -74,25 +74,49 @@ func (e *encoding) options() {
 	w.EndObject()
 }
 
-// think asks for reasoning: gpt-oss takes a level, the others yes or no (https://docs.ollama.com/capabilities/thinking).
+// think asks for reasoning: gpt-oss takes a level and ignores yes and no, the others take nothing else
+// (https://docs.ollama.com/capabilities/thinking).
 func (e *encoding) think() {
 	r := &e.Reasoning
+	leveled := strings.Contains(e.Model, "gpt-oss")
 	switch {
 	case r.Effort == "none", r.Mode == sdk.ReasoningOff:
 		e.w.Name("think").Bool(false)
 		return
 	case r.Mode == sdk.ReasoningUnset && r.Effort == "" && r.Budget == 0:
 		return
-	}
-	if r.Budget > 0 {
-		e.plan.ApproximateBudget(r.Budget, "thinking without one")
-	}
-	if r.Effort == "" || !strings.Contains(e.Model, "gpt-oss") {
-		if r.Effort != "" {
-			e.plan.ApproximateEffort(r.Effort, "thinking without one")
-		}
-		e.w.Name("think").Bool(true)
+	case leveled:
+		e.w.Name("think").String(e.level())
 		return
+	case r.Budget > 0:
+		e.plan.ApproximateBudget(r.Budget, "thinking without one")
+	case r.Effort != "":
+		e.plan.ApproximateEffort(r.Effort, "thinking without one")
+	}
+	e.w.Name("think").Bool(true)
+}
+
+// level gives the effort in the words of gpt-oss. A budget becomes one by its share of the output limit, between the
+// shares that OpenRouter documents (https://openrouter.ai/docs/use-cases/reasoning-tokens).
+func (e *encoding) level() string {
+	r := &e.Reasoning
+	if r.Effort == "" {
+		if r.Budget == 0 {
+			return "medium"
+		}
+		low, medium := 4096, 16384
+		if e.MaxOutput > 0 {
+			low, medium = e.MaxOutput*35/100, e.MaxOutput*65/100
+		}
+		level := "high"
+		switch {
+		case r.Budget <= low:
+			level = "low"
+		case r.Budget <= medium:
+			level = "medium"
+		}
+		e.plan.ApproximateBudget(r.Budget, "an effort of "+level)
+		return level
 	}
 	level := "high"
 	switch r.Effort {
@@ -104,7 +128,7 @@ func (e *encoding) think() {
 	if level != r.Effort {
 		e.plan.ApproximateEffort(r.Effort, level)
 	}
-	e.w.Name("think").String(level)
+	return level
 }
 
 // writeTools writes the tools. The API has no way to demand a call: where the client names tools, the others are left
