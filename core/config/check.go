@@ -22,7 +22,6 @@ var pending = [...]string{
 	"content_log",
 	"telemetry",
 	"rum",
-	"models.{}.on_break",
 }
 
 // check finds what takes more than one value to see: references, addresses, repeats.
