@@ -15,7 +15,10 @@ import (
 // Dialect speaks messages. It holds no state.
 type Dialect struct{}
 
-var _ dialect.Dialect = Dialect{}
+var (
+	_ dialect.Dialect = Dialect{}
+	_ dialect.Placer  = Dialect{}
+)
 
 // Name is the dialect's name in configuration and manifests.
 func (Dialect) Name() string { return "anthropic" }
@@ -42,4 +45,23 @@ func member(doc *jsonspan.Doc, obj int, name string) (int, bool) {
 	}
 	i, ok := doc.Member(obj, name)
 	return i, ok && doc.Kind(i) != jsonspan.Null
+}
+
+// Places gives where the dialect has a member of chat completions.
+func (Dialect) Places(member string) []string {
+	switch member {
+	case "max_completion_tokens":
+		return []string{"max_tokens"}
+	case "stop":
+		return []string{"stop_sequences"}
+	case "reasoning":
+		return []string{"thinking", "output_config.effort"}
+	case "response_format":
+		return []string{"output_config.format", "output_format"}
+	case "parallel_tool_calls":
+		return []string{"tool_choice.disable_parallel_tool_use"}
+	case "user":
+		return []string{"metadata.user_id"}
+	}
+	return nil
 }

@@ -17,7 +17,10 @@ import (
 // Dialect speaks generateContent and its kin. It holds no state.
 type Dialect struct{}
 
-var _ dialect.Dialect = Dialect{}
+var (
+	_ dialect.Dialect = Dialect{}
+	_ dialect.Placer  = Dialect{}
+)
 
 // Name is the dialect's name in configuration and manifests.
 func (Dialect) Name() string { return "gemini" }
@@ -86,4 +89,47 @@ func camel(name []byte) []byte {
 		}
 	}
 	return out
+}
+
+// Places gives where the dialect has a member of chat completions, by both of its names.
+func (Dialect) Places(member string) []string {
+	var both []string
+	for _, place := range places(member) {
+		both = append(both, place)
+		if other := snake(place); other != place {
+			both = append(both, other)
+		}
+	}
+	return both
+}
+
+func places(member string) []string {
+	const config = "generationConfig."
+	switch member {
+	case "messages":
+		return []string{"contents"}
+	case "tool_choice":
+		return []string{"toolConfig.functionCallingConfig"}
+	case "response_format":
+		return []string{config + "responseSchema", config + "responseJsonSchema", config + "responseMimeType"}
+	case "reasoning":
+		return []string{config + "thinkingConfig"}
+	case "max_completion_tokens":
+		return []string{config + "maxOutputTokens"}
+	case "stop":
+		return []string{config + "stopSequences"}
+	case "n":
+		return []string{config + "candidateCount"}
+	case "logprobs":
+		return []string{config + "responseLogprobs"}
+	case "top_logprobs":
+		return []string{config + "logprobs"}
+	case "metadata":
+		return []string{"labels"}
+	case "service_tier":
+		return []string{"serviceTier"}
+	case "temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty":
+		return []string{config + string(camel([]byte(member)))}
+	}
+	return nil
 }

@@ -14,7 +14,10 @@ import (
 // Dialect speaks chat completions. It holds no state.
 type Dialect struct{}
 
-var _ dialect.Dialect = Dialect{}
+var (
+	_ dialect.Dialect = Dialect{}
+	_ dialect.Placer  = Dialect{}
+)
 
 // Name is the dialect's name in configuration and manifests.
 func (Dialect) Name() string { return "openai-chat" }
@@ -24,3 +27,18 @@ func (Dialect) KeepAlive() []byte { return []byte(": penstock waiting\n\n") }
 
 // Status is the HTTP status of a failure.
 func (Dialect) Status(f *sdk.Failure) int { return dialect.StatusOf(f, dialect.FormOf(f.Kind).Status) }
+
+// Places gives where a member may be that has had other names, or has them with compatible services.
+func (Dialect) Places(member string) []string {
+	switch member {
+	case "max_completion_tokens":
+		return []string{member, "max_tokens"}
+	case "reasoning":
+		return []string{"reasoning_effort", member}
+	case "tools":
+		return []string{member, "functions"}
+	case "tool_choice":
+		return []string{member, "function_call"}
+	}
+	return nil
+}

@@ -13,7 +13,10 @@ import (
 // Dialect speaks responses. It holds no state.
 type Dialect struct{}
 
-var _ dialect.Dialect = Dialect{}
+var (
+	_ dialect.Dialect = Dialect{}
+	_ dialect.Placer  = Dialect{}
+)
 
 // Name is the dialect's name in configuration and manifests.
 func (Dialect) Name() string { return "openai-responses" }
@@ -23,3 +26,20 @@ func (Dialect) KeepAlive() []byte { return []byte(": penstock waiting\n\n") }
 
 // Status is the HTTP status of a failure.
 func (Dialect) Status(f *sdk.Failure) int { return dialect.StatusOf(f, dialect.FormOf(f.Kind).Status) }
+
+// Places gives where the dialect has a member of chat completions.
+func (Dialect) Places(member string) []string {
+	switch member {
+	case "messages":
+		return []string{"input"}
+	case "max_completion_tokens":
+		return []string{"max_output_tokens"}
+	case "response_format":
+		return []string{"text.format"}
+	case "logprobs":
+		return []string{"include"}
+	case "user":
+		return []string{member, "safety_identifier"}
+	}
+	return nil
+}
