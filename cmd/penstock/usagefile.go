@@ -31,7 +31,7 @@ type modelDay struct{ day, model string }
 type usageFile map[modelDay]usage
 
 // maxTokens is more than any line of an export can mean; it keeps sums from overflowing.
-const maxTokens = 1 << 50
+const maxTokens = 1 << 40
 
 func (f usageFile) add(at time.Time, model string, u usage) error {
 	if model == "" {
