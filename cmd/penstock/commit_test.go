@@ -249,3 +249,18 @@ func TestContinuationFails(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenFrame: a frame that is no JSON is not passed on, before the commit point or after it.
+func TestBrokenFrame(t *testing.T) {
+	some, broken := fmt.Sprintf(chatChunk, "some"), "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{}\n\n"
+	one, two := newUpstream(t, nil), newUpstream(t, answers("from two"))
+	s := serveText(t, pair(one, two, "", ""))
+	one.answer = streams(roleChunk, broken, some, lastChunk)
+	if a := s.post("/v1/chat/completions", askStream); a.status != 200 || !strings.Contains(a.body, "from two") || strings.Contains(a.body, broken) {
+		t.Errorf("before content: %d %q, want the answer of the second", a.status, a.body)
+	}
+	one.answer = streams(roleChunk, some, broken, some, lastChunk)
+	if a := s.post("/v1/chat/completions", askStream); !strings.Contains(a.body, `"error"`) || strings.Contains(a.body, "[DONE]") || strings.Contains(a.body, broken) {
+		t.Errorf("after content: %d %q, want the dialect's error", a.status, a.body)
+	}
+}

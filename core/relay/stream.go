@@ -259,7 +259,7 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 	for err == nil {
 		var p []byte
 		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
-			return sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
+			return tooLarge()
 		}
 		body = append(body, p...)
 	}

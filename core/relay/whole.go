@@ -3,6 +3,7 @@ package relay
 import (
 	"bytes"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -39,6 +40,9 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 		return nil, f
 	}
 	defer b.close()
+	if n := a.call.Length(); n > a.Limits.Whole {
+		return nil, tooLarge()
+	}
 	var all []byte
 	for {
 		p, err := b.next()
@@ -51,12 +55,19 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 			a.rec.Read = int64(len(p))
 			return p, nil // the whole body in one piece needs no copy: nothing is read after it
 		case int64(len(all)+len(p)) > a.Limits.Whole:
-			return nil, sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
+			return nil, tooLarge()
+		}
+		if len(all)+len(p) > cap(all) { // a large answer is copied as seldom as can be
+			all = slices.Grow(all, len(all)+len(p))
 		}
 		all = append(all, p...)
 		a.rec.Read += int64(len(p))
 		a.call.SetTotal(a.deadline)
 	}
+}
+
+func tooLarge() *sdk.Failure {
+	return sdk.Fail(sdk.UpstreamError, "the provider's answer is larger than the limit for a whole answer")
 }
 
 // passWhole checks an answer in the client's own dialect, which then passes as it is.

@@ -30,18 +30,15 @@ func (o *observer) Finish() sdk.Reason { return o.reason }
 
 // Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
 func (o *observer) Frame(f *frame.Frame) dialect.Seen {
-	if o.committed {
-		switch string(f.Event) {
-		case "content_block_delta", "content_block_start", "content_block_stop", "ping":
-			return dialect.Seen{}
-		}
-	}
 	data := bytes.TrimSpace(f.Data)
 	if len(data) == 0 {
 		return dialect.Seen{}
 	}
-	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
+	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil { // clients would fail to read it
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
+	}
+	if o.committed && part(f.Event) {
+		return dialect.Seen{}
 	}
 	if fail := readError(o.doc, string(f.Event) == "error"); fail != nil {
 		return dialect.Seen{Failure: fail}
@@ -49,6 +46,15 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	seen := o.event()
 	o.committed = o.committed || seen.Content
 	return seen
+}
+
+// part says whether the name of an event tells that it is a piece of the answer and not its end.
+func part(name []byte) bool {
+	switch string(name) {
+	case "content_block_delta", "content_block_start", "content_block_stop", "ping":
+		return true
+	}
+	return false
 }
 
 // event reads an event by the type in its data, which compatible services also send without an event line.

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/dialect/dialecttest"
 	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -249,7 +250,7 @@ func BenchmarkObserver(b *testing.B) {
 		s := frame.NewSSE(0)
 		s.Feed(sse(delta(`{"type":"text_delta","text":" word"}`)))
 		f, _, _ := s.Next()
-		o := new(observer)
+		o := &observer{doc: new(jsonspan.Doc)}
 		o.Frame(&f)
 		b.ReportAllocs()
 		for b.Loop() {

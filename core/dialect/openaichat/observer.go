@@ -48,11 +48,10 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 		return dialect.Seen{}
 	case string(data) == "[DONE]":
 		return dialect.Seen{Done: true}
+	case o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil: // clients would fail to read it
+		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
 	case o.committed && plain(data):
 		return dialect.Seen{}
-	}
-	if err := o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}); err != nil {
-		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
 	}
 	if fail := o.failure(string(f.Event) == "error"); fail != nil {
 		return dialect.Seen{Failure: fail}

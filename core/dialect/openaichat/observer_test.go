@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/dialect/dialecttest"
 	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -316,7 +317,7 @@ func BenchmarkObserver(b *testing.B) {
 		s := frame.NewSSE(0)
 		s.Feed(raw)
 		f, _, _ := s.Next()
-		o := &observer{hide: hide}
+		o := &observer{hide: hide, doc: new(jsonspan.Doc)}
 		o.Frame(&f)
 		b.ReportAllocs()
 		b.SetBytes(int64(len(raw)))

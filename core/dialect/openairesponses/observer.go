@@ -43,11 +43,11 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 		return dialect.Seen{}
 	}
 	o.number++
+	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil { // clients would fail to read it
+		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
+	}
 	if o.committed && grows(f.Event) {
 		return dialect.Seen{}
-	}
-	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
-		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
 	}
 	seen := o.event()
 	o.committed = o.committed || seen.Content
