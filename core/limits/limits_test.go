@@ -240,13 +240,19 @@ func TestLimitsChange(t *testing.T) {
 		for range 8 {
 			reserve(t, c, small, one(Use{}), noon)
 		}
-		large := account(Limits{PerMinute: [rates]int64{Requests: 20}, AtOnce: 9})
-		_, v := reserve(t, c, large, one(Use{}), noon)
-		if !v.OK() || v.Standing[Requests].Left != 11 {
-			t.Errorf("9 of 20 used: %+v", v)
+		now := noon.Add(time.Second) // a sixth of a request later
+		large := account(Limits{PerMinute: [rates]int64{Requests: 20}, AtOnce: 20})
+		for left := range 12 {
+			if _, v := reserve(t, c, large, one(Use{}), now); !v.OK() || v.Standing[Requests].Left != int64(11-left) {
+				t.Errorf("with %d of 20 left: %+v", 12-left, v)
+			}
 		}
-		if _, v := reserve(t, c, large, one(Use{}), noon); v.Refusal.Limit != OverAtOnce {
-			t.Errorf("with nine running: %+v", v)
+		if _, v := reserve(t, c, large, one(Use{}), now); v.Refusal.Limit != OverRequests && v.Refusal.Limit != OverAtOnce {
+			t.Errorf("with 20 used and running: %+v", v)
+		}
+		narrow := account(Limits{AtOnce: 20})
+		if _, v := reserve(t, c, narrow, one(Use{}), now); v.Refusal.Limit != OverAtOnce {
+			t.Errorf("with 20 running: %+v", v)
 		}
 	})
 }

@@ -26,29 +26,27 @@ func span(n, limit int64) int64 {
 	if n <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(n), uint64(minute))
-	if hi >= uint64(limit) {
-		return furthest
-	}
-	q, _ := bits.Div64(hi, lo, uint64(limit))
-	return int64(min(max(q, 1), furthest))
+	return min(max(scale(n, minute, limit), 1), furthest)
 }
 
 // share is how many of a limit a minute some ns give back.
-func share(ns, limit int64) int64 {
-	hi, lo := bits.Mul64(uint64(max(ns, 0)), uint64(limit))
-	if hi >= uint64(minute) {
+func share(ns, limit int64) int64 { return scale(max(ns, 0), limit, minute) }
+
+// scale is n × by / over, rounded down, for numbers that are not negative; it ends at the largest.
+func scale(n, by, over int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(by))
+	if hi >= uint64(over) {
 		return math.MaxInt64
 	}
-	q, _ := bits.Div64(hi, lo, uint64(minute))
+	q, _ := bits.Div64(hi, lo, uint64(over))
 	return int64(min(q, math.MaxInt64))
 }
 
 // ahead is how far the rate is used, in ns. A limit that has changed keeps what was used of the old one.
 func (r *rate) ahead(now, limit int64) int64 {
 	ahead := min(max(r.full-now, 0), furthest)
-	if r.limit != limit && r.limit > 0 && ahead > 0 {
-		ahead = span(share(ahead, r.limit), limit)
+	if r.limit != limit && r.limit > 0 {
+		ahead = min(scale(ahead, r.limit, limit), furthest)
 	}
 	return ahead
 }

@@ -40,10 +40,7 @@ local function load(i)
 		local ahead = 0
 		if limit > 0 and old > 0 then
 			ahead = math.min(math.max((f[3 * r + 1] - nowh) * BASE + (f[3 * r + 2] - nowl), 0), FURTHEST)
-			if old ~= limit and ahead > 0 then
-				local used = math.floor(ahead * old / MINUTE)
-				ahead = used > 0 and math.min(math.max(math.floor(used * MINUTE / limit), 1), FURTHEST) or 0
-			end
+			if old ~= limit then ahead = math.min(math.floor(ahead * old / limit), FURTHEST) end
 		end
 		s.limit[r], s.ahead[r] = limit, ahead
 		s.span[r], s.over[r] = tonumber(ARGV[at + 3 * r + 2]), ARGV[at + 3 * r + 3] == '1'

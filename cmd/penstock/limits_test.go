@@ -1,0 +1,310 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/config"
+)
+
+// limited is one priced model at an upstream, and a key with limits.
+func limited(up *upstream, key, settings string) string {
+	return fmt.Sprintf(`
+providers: {openai: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-up-aaaaaaaa}]}}
+models:
+  m: {deployments: [{provider: openai, model: m, price: {input: 1, output: 2}, tags: [zdr]}]}
+  unpriced: {deployments: [{provider: openai, model: m}]}
+keys: [{name: test, secret: %s, %s}]
+retry: {attempts: 1}
+%s
+`, up.URL+"/v1", testKey, key, settings)
+}
+
+// ask1000 costs 0.002 USD at most for its answer, and some for its text.
+const ask1000 = `{"model":"m","max_tokens":1000,"messages":[{"role":"user","content":"x"}]}`
+
+// countersServer starts a server for counters on a socket, and gives its URL.
+func countersServer(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"valkey-server", "redis-server"} {
+		bin, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		dir, err := os.MkdirTemp("", "counters")
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket := filepath.Join(dir, "s")
+		cmd := exec.Command(bin, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			cmd.Process.Kill()
+			cmd.Wait()
+			os.RemoveAll(dir)
+		})
+		return "unix://" + socket
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal("neither valkey-server nor redis-server is installed")
+	}
+	t.Skip("neither valkey-server nor redis-server is installed")
+	return ""
+}
+
+// TestBudgetRace sends 200 requests at once against money for 40: exactly 40 are let through, on one node and on two that
+// share their counters.
+func TestBudgetRace(t *testing.T) {
+	f := func(t *testing.T, nodes int, settings string) {
+		var started atomic.Int64
+		release := make(chan struct{})
+		up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+			started.Add(1)
+			<-release
+			answers("ok")(w, r)
+		})
+		// Each is reserved at 1,000 tokens out and 5 in: 0.002005 USD.
+		text := limited(up, `budget: {usd: "0.0802"}`, settings)
+		var gateways []*served
+		for range nodes {
+			gateways = append(gateways, serveText(t, text))
+		}
+		var refused, served atomic.Int64
+		var group sync.WaitGroup
+		for i := range 200 {
+			group.Go(func() {
+				a := gateways[i%nodes].post("/v1/chat/completions", ask1000)
+				switch {
+				case a.status == 200:
+					served.Add(1)
+				case a.status == 429 && strings.Contains(a.body, `"budget_exhausted"`) && a.header.Get("retry-after") == "" && a.header.Get("x-should-retry") == "false":
+					refused.Add(1)
+				default:
+					t.Errorf("%d %v %s", a.status, a.header, a.body)
+				}
+			})
+		}
+		gateways[0].await("all verdicts", func() bool { return refused.Load()+started.Load() == 200 })
+		close(release)
+		group.Wait()
+		if served.Load() != 40 || up.count() != 40 {
+			t.Errorf("%d were served and %d reached the upstream, want 40", served.Load(), up.count())
+		}
+		if a := gateways[0].post("/v1/chat/completions", ask1000); a.status != 200 {
+			t.Errorf("when they have been settled: %d %s", a.status, a.body)
+		}
+	}
+	t.Run("one node", func(t *testing.T) { f(t, 1, "") })
+	t.Run("two nodes", func(t *testing.T) { f(t, 2, "counters: {url: "+strconv.Quote(countersServer(t))+"}") })
+}
+
+// keyShown is what GET /api/v1/key says of money, in nano-USD.
+func (s *served) keyShown() (left, used config.Nano) {
+	s.t.Helper()
+	req, err := http.NewRequest("GET", s.API+"/api/v1/key", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+testKey)
+	a, err := do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var got struct {
+		Data struct {
+			Left  json.Number `json:"limit_remaining"`
+			Usage json.Number `json:"usage"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 {
+		s.t.Fatalf("%d %s", a.status, a.body)
+	}
+	for _, n := range []struct {
+		text string
+		into *config.Nano
+	}{{got.Data.Left.String(), &left}, {got.Data.Usage.String(), &used}} {
+		if *n.into, err = config.ParseUSD(n.text); err != nil {
+			s.t.Fatalf("%s: %v", a.body, err)
+		}
+	}
+	return left, used
+}
+
+// exits are the ways in which a request may end.
+var exits = []struct {
+	name    string
+	answer  http.HandlerFunc
+	body    string
+	leave   bool // the client leaves when the upstream has been asked
+	refused bool // before anything is sent
+}{
+	{name: "whole", answer: answers("ok"), body: ask1000},
+	{name: "stream", answer: answers("ok"), body: `{"model":"m","stream":true,"max_tokens":10,"messages":[{"role":"user","content":"x"}]}`},
+	{name: "upstream 400", answer: says400, body: ask1000},
+	{name: "upstream 500", answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, body: ask1000},
+	{name: "reset before the head", answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, body: ask1000},
+	{name: "broken stream", answer: breaks(roleChunk, fmt.Sprintf(chatChunk, "begun")), body: `{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}`},
+	{name: "no content", answer: streams(lastChunk), body: `{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}]}`},
+	{name: "client leaves", answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, body: ask1000, leave: true},
+	{name: "time-out", answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, body: ask1000},
+	{name: "not JSON", body: `{`, refused: true},
+	{name: "unknown model", body: `{"model":"none","messages":[{"role":"user","content":"x"}]}`, refused: true},
+	{name: "price unknown", body: `{"model":"unpriced","messages":[{"role":"user","content":"x"}]}`, refused: true},
+	{name: "larger than the token limit", body: `{"model":"m","max_tokens":9000000,"messages":[{"role":"user","content":"x"}]}`, refused: true},
+	{name: "dearer than the budget", body: `{"model":"m","max_tokens":600000,"messages":[{"role":"user","content":"x"}]}`, refused: true},
+}
+
+func says400(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(400)
+	fmt.Fprint(w, `{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}`)
+}
+
+// TestEveryExitReturnsItsReservation: with room for one request at a time, another is let in after each way to end, and the
+// budget is used by what the ledger says and by nothing else.
+func TestEveryExitReturnsItsReservation(t *testing.T) {
+	var answer atomic.Pointer[http.HandlerFunc]
+	arrived := make(chan struct{}, 8)
+	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		(*answer.Load())(w, r)
+	})
+	s := serveText(t, limited(up, `limits: {concurrency: 1, tpm: 8000000}, budget: {usd: 1}`, "timeout: {first_content: 1s, idle: 1s}\nstream: {on_disconnect: cancel}\nbreaker: {failures: 1000}"))
+	for _, e := range exits {
+		if e.answer != nil {
+			answer.Store(&e.answer)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			if !e.refused {
+				<-arrived
+			}
+			if e.leave {
+				leave()
+			}
+		}()
+		before := up.count()
+		a, err := s.tryPost(ctx, "/v1/chat/completions", e.body)
+		leave()
+		switch {
+		case e.leave != (err != nil && strings.Contains(err.Error(), context.Canceled.Error())):
+			t.Errorf("%s: %v", e.name, err)
+		case e.refused && (a.status/100 != 4 || up.count() != before):
+			t.Errorf("%s: %d %s, and the upstream was asked %d times", e.name, a.status, a.body, up.count()-before)
+		case !e.refused && up.count() != before+1:
+			t.Errorf("%s: the upstream was asked %d times", e.name, up.count()-before)
+		}
+		if strings.Contains(a.body, "at the same time") {
+			t.Errorf("%s: its forerunner's place was not given back", e.name)
+		}
+		s.await(e.name+": the ledger and the counters to agree", func() bool {
+			left, used := s.keyShown()
+			return left+used == 1_000_000_000
+		})
+	}
+}
+
+// TestRetryAfterIsHonest: who waits as long as a refusal says is let in.
+func TestRetryAfterIsHonest(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	s := serveText(t, limited(up, `limits: {rpm: 120}`, ""))
+	refusals := 0
+	for i := 0; refusals < 3; i++ {
+		a := s.post("/v1/chat/completions", ask1000)
+		if a.status == 200 {
+			if i > 1000 {
+				t.Fatal("a thousand requests were let in, want 120 a minute")
+			}
+			continue
+		}
+		refusals++
+		ms, err := strconv.Atoi(a.header.Get("retry-after-ms"))
+		if err != nil || ms < 1 || ms > 500 || a.status != 429 || a.header.Get("retry-after") != "1" || a.header.Get("x-ratelimit-remaining-requests") != "0" {
+			t.Fatalf("%d %v", a.status, a.header)
+		}
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+		if a := s.post("/v1/chat/completions", ask1000); a.status != 200 {
+			t.Errorf("after %d ms: %d %s", ms, a.status, a.body)
+		}
+	}
+}
+
+// TestReloadKeepsWhatWasUsed: a raised limit is in force at once, and does not begin anew.
+func TestReloadKeepsWhatWasUsed(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	s := serveText(t, limited(up, `limits: {rpm: 3}`, ""))
+	admitted := func() (n int) {
+		for s.post("/v1/chat/completions", ask1000).status == 200 {
+			n++
+		}
+		return n
+	}
+	if n := admitted(); n != 3 {
+		t.Fatalf("%d were let in, want 3", n)
+	}
+	s.rewrite(limited(up, `limits: {rpm: 5}`, ""))
+	if _, stderr, code := s.run("reload"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if n := admitted(); n != 2 {
+		t.Errorf("%d more were let in, want 2", n)
+	}
+}
+
+// TestKeysOfTheStore: a key is made, restricted, given another secret and ended, each at once and beyond a restart.
+func TestKeysOfTheStore(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	s := serveText(t, limited(up, `limits: {rpm: 1000}`, ""))
+	run := func(want int, args ...string) string {
+		t.Helper()
+		out, stderr, code := s.run(append([]string{"keys"}, args...)...)
+		if code != want {
+			t.Fatalf("keys %s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, stderr)
+		}
+		return strings.TrimSpace(out)
+	}
+	try := func(what, secret, path, body string, want int) {
+		t.Helper()
+		if a := s.post(path, body, "Authorization", "Bearer "+secret); a.status != want {
+			t.Errorf("%s: %d %s, want %d", what, a.status, a.body, want)
+		}
+	}
+	const chat = "/v1/chat/completions"
+	first := run(0, "create", "laptop", "--model", "m", "--rpm", "2", "--dialect", "openai-chat", "--zdr")
+	run(exitConflict, "create", "laptop")
+	run(exitConflict, "create", "test")
+	run(exitUsage, "create", "other", "--model", "no-such-model")
+	run(exitUsage, "create", "other", "--budget", "-3")
+	try("a new key", first, chat, ask1000, 200)
+	try("another model", first, chat, strings.Replace(ask1000, `"m"`, `"unpriced"`, 1), 403)
+	try("another dialect", first, "/v1/messages", ask1000, 403)
+	second := run(0, "rotate", "laptop")
+	try("the old secret", first, chat, ask1000, 401)
+	try("the new secret", second, chat, ask1000, 200)
+	try("the same limit", second, chat, ask1000, 429)
+	if list := run(0, "list"); !strings.Contains(list, second[:12]) || strings.Contains(list, second) {
+		t.Errorf("the list shows no prefix, or a secret:\n%s", list)
+	}
+	s.restart()
+	try("after a restart", second, chat, ask1000, 200)
+	run(0, "revoke", "laptop")
+	try("a revoked key", second, chat, ask1000, 401)
+	run(exitNotFound, "revoke", "laptop")
+	run(exitNotFound, "rotate", "laptop")
+	if strings.Contains(s.log.String(), second) {
+		t.Error("the log shows a secret")
+	}
+}
