@@ -10,13 +10,19 @@ import (
 
 // bench is a backend whose time goes on as it is told.
 type bench struct {
-	t testing.TB
+	t interface {
+		Helper()
+		Errorf(format string, args ...any)
+	}
 	*Backend
 	s   *Settings
 	now time.Time
 }
 
-func newBench(t testing.TB) *bench {
+func newBench(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}) *bench {
 	r := NewRegistry(slog.New(slog.DiscardHandler))
 	return &bench{t, r.Backend(DeploymentID("p", "http://h", "m")), Defaults(), r.start.Add(time.Hour)}
 }

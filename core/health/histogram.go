@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// histogram counts durations from 64 µs to 19 hours in buckets of at most an eighth of their value, so that a quantile is
+// histogram counts durations from 64 µs to 2 hours in buckets of at most an eighth of their value, so that a quantile is
 // right to a sixteenth. What it holds is halved each histogramHalf, but never below a few samples: of a quiet backend the
 // last answers are still known.
 type histogram struct {
@@ -67,7 +67,7 @@ func (h *histogram) quantile(share float64) time.Duration {
 	if h.sum == 0 {
 		return 0
 	}
-	rank, seen := uint32(share*float64(h.sum)), uint32(0)
+	rank, seen := min(uint32(share*float64(h.sum)), h.sum-1), uint32(0)
 	for i, n := range h.buckets {
 		if seen += n; seen > rank {
 			return middleOf(i)

@@ -58,6 +58,7 @@ func (r *Registry) takeUp(f *store.HealthFlag, now time.Time, own bool) {
 // the last are saved.
 func (r *Registry) Follow(ctx context.Context, st Store) {
 	foreign := make(chan struct{}, 1)
+	foreign <- struct{}{} // what was written before the subscription
 	cancel := st.Subscribe(store.HealthFlags, func(store.Event) {
 		select {
 		case foreign <- struct{}{}:
