@@ -43,7 +43,9 @@ type Request struct {
 
 	Inputs     []Text // texts to embed, in a request for embeddings, which has no messages
 	Dimensions int    // of an embedding; 0 absent
-	Encoding   string // of an embedding: float, base64; "" absent
+	// Encoding is the form of an embedding: float, base64; "" absent. The answer may have either: the gateway brings it into
+	// this form.
+	Encoding string
 
 	Unknown []Member // what the middle form has no member for
 }

@@ -143,8 +143,8 @@ type Dialect struct {
 // Splice is one change to a passed request's top-level members or those one object below.
 type Splice struct {
 	Op    string          `json:"op"`              // replace (only where it stands), set (replace or insert), insert (only where it is absent), delete
-	At    string          `json:"at"`              // JSON Pointer, one or two names: /model, /stream_options/include_usage
-	Value json.RawMessage `json:"value,omitempty"` // may be a slot: "{model}", "{max_output}"
+	At    string          `json:"at"`              // JSON Pointer, one or two names: /model, /stream_options/include_usage, or of each object in a list: /requests/*/model
+	Value json.RawMessage `json:"value,omitempty"` // may be the slot "{max_output}", or a text with the slot {model} in it
 	When  string          `json:"when,omitempty"`  // stream, whole, answer (both), count (tokens are counted); "" always
 	Hides string          `json:"hides,omitempty"` // usage: what the answer shows because of it is cut from what the client sees
 	// Header is the lower-case name of a client header whose comma-separated items are the value, as a list of strings. The

@@ -142,6 +142,10 @@ func TestSplice(t *testing.T) {
 	f(`{"a":1}`, `{"a":1,"beta":["x-1","\"y"]}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "beta"})
 	f(`{"beta":["z"]}`, `{"beta":["x-1","\"y"]}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "beta"})
 	f(`{"a":1}`, `{"a":1}`, false, false, sdk.Splice{Op: "set", At: "/beta", Header: "absent"})
+	each := rule("set", "/requests/*/model", `"models/{model}"`, "")
+	f(`{"requests":[{"model":"models/m","x":1},{},3]}`, `{"requests":[{"model":"models/up","x":1},{"model":"models/up"},3]}`, false, false, each)
+	f(`{"requests":{"model":"m"}}`, `{"requests":{"model":"m"}}`, false, false, each)
+	f(`{}`, `{}`, false, false, each)
 	f(`{}`, `{"max_tokens":4096}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 	f(`{"max_tokens":0}`, `{"max_tokens":0}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 }

@@ -14,6 +14,7 @@ import (
 type Rule struct {
 	op                   op
 	outer, inner         string // member names; inner "" for a top-level member
+	each                 bool   // inner is a member of each object in the list outer
 	value                []byte
 	stream, whole, count bool // when it applies
 	HidesUsage           bool
@@ -67,8 +68,10 @@ func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
 		return r, fmt.Errorf("when %q: want answer, stream, whole or count", s.When)
 	}
 	switch {
+	case len(names) == 3 && names[1] == "*":
+		r.each, r.inner = true, names[2]
 	case names[0] == "" || len(names) > 2 || !strings.HasPrefix(s.At, "/"):
-		return r, fmt.Errorf("path %q: want /name or /name/name", s.At)
+		return r, fmt.Errorf("path %q: want /name, /name/name or /name/*/name", s.At)
 	case len(names) == 2:
 		r.inner = names[1]
 	}
@@ -91,13 +94,14 @@ func (d *Deployment) rule(s sdk.Splice) (Rule, error) {
 	return r, nil
 }
 
-// fill fills a value that is a slot.
+// fill fills a value that is a slot, or a text that the model's name stands in.
 func (d *Deployment) fill(v []byte) []byte {
-	switch v = bytes.TrimSpace(v); string(v) {
-	case `"{model}"`:
-		return jsonspan.AppendQuote(nil, d.Model)
-	case `"{max_output}"`:
+	switch v = bytes.TrimSpace(v); {
+	case string(v) == `"{max_output}"`:
 		return strconv.AppendInt(nil, int64(d.OutputDefault()), 10)
+	case len(v) > 0 && v[0] == '"':
+		quoted := jsonspan.AppendQuote(nil, d.Model)
+		return bytes.ReplaceAll(v, []byte("{model}"), quoted[1:len(quoted)-1])
 	}
 	return bytes.Clone(v)
 }
@@ -171,6 +175,9 @@ func items(header []byte) []byte {
 
 // apply appends the rule's edit where there is one to make.
 func (r *Rule) apply(dst []jsonspan.Edit, doc *jsonspan.Doc) ([]jsonspan.Edit, bool) {
+	if r.each {
+		return r.applyToEach(dst, doc)
+	}
 	parent, name := 0, r.outer
 	if r.inner != "" {
 		obj, ok := doc.Member(0, r.outer)
@@ -188,6 +195,28 @@ func (r *Rule) apply(dst []jsonspan.Edit, doc *jsonspan.Doc) ([]jsonspan.Edit, b
 			return dst, false
 		}
 	}
+	return r.member(dst, doc, parent, name)
+}
+
+// applyToEach appends the edits of the objects in a list.
+func (r *Rule) applyToEach(dst []jsonspan.Edit, doc *jsonspan.Doc) ([]jsonspan.Edit, bool) {
+	list, ok := doc.Member(0, r.outer)
+	if !ok || doc.Kind(list) != jsonspan.Array {
+		return dst, false
+	}
+	some := false
+	for item := range doc.Items(list) {
+		if doc.Kind(item) == jsonspan.Object {
+			var done bool
+			dst, done = r.member(dst, doc, item, r.inner)
+			some = some || done
+		}
+	}
+	return dst, some
+}
+
+// member appends the edit of one member.
+func (r *Rule) member(dst []jsonspan.Edit, doc *jsonspan.Doc, parent int, name string) ([]jsonspan.Edit, bool) {
 	val, ok := doc.Member(parent, name)
 	switch {
 	case ok && r.op == remove:

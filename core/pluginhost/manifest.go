@@ -149,7 +149,7 @@ func checkDialects(ds []sdk.Dialect) error {
 			if err := oneOf(fmt.Sprintf("%s.splice[%d].op", at, j), s.Op, spliceOps[:]); err != nil {
 				return err
 			}
-			if n := strings.Count(s.At, "/"); n < 1 || n > 2 || s.At[0] != '/' {
+			if n := strings.Count(strings.Replace(s.At, "/*/", "/", 1), "/"); n < 1 || n > 2 || s.At[0] != '/' {
 				return fmt.Errorf("manifest: %s.splice[%d].at %q: want a JSON Pointer of one or two names", at, j, s.At)
 			}
 		}

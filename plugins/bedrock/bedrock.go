@@ -3,8 +3,8 @@
 //
 // Converse is one form for the models of all makers; what only one of them has goes beside it, in its own words, and
 // this package knows those of Anthropic's, Amazon's and OpenAI's models. Clients of Anthropic's Messages API who ask for
-// Anthropic's models are passed through to InvokeModel, whose body is theirs, and never come here. Connections, the
-// framing of streams and retries are the gateway's.
+// Anthropic's models are passed through to InvokeModel, whose body is theirs, and never come here. Embeddings go to
+// InvokeModel too, in the form of the model's maker. Connections, the framing of streams and retries are the gateway's.
 package bedrock
 
 import (
@@ -65,6 +65,7 @@ func (*provider) Manifest() sdk.Manifest {
 		Dialects: []sdk.Dialect{
 			{Name: "bedrock-converse", Path: converse, StreamPath: converseStream, Framing: "aws-event-stream"},
 			messages(),
+			{Name: embeddingsDialect, Path: "/model/{model_segment}/invoke"},
 		},
 		// A Bedrock API key is a header like others (https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html).
 		Auth:         sdk.Auth{Kind: "signer", Header: "Authorization", Format: "Bearer {api_key}"},
@@ -136,6 +137,7 @@ func capabilities() []sdk.Capabilities {
 	schema := append(thinking[:len(thinking):len(thinking)], "json_schema")
 	latest := []string{"tools", "parallel_tools", "images", "documents", "thinking", "json_schema"}
 	return []sdk.Capabilities{
+		{Match: "*embed*", Can: []string{"embeddings"}},
 		{Match: "*anthropic.claude-3-haiku*", Can: []string{"tools", "parallel_tools", "images", "prefill"}, Context: 200_000, MaxOutput: 4_096},
 		{Match: "*anthropic.claude-3-5-*", Can: basic, Context: 200_000, MaxOutput: 8_192},
 		{Match: "*anthropic.claude-3-7-*", Can: thinking, Context: 200_000, MaxOutput: 64_000},

@@ -24,13 +24,15 @@ type encoding struct {
 // Encode writes the request as a conversation, also where the deployment is to speak the Messages API: the client does not,
 // and Converse serves the same models.
 func (*provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
+	e := &encoding{Request: r, maker: makerOf(r.Model), plan: plan, w: &plan.Body}
 	if r.Native == anthropicDialect {
 		if plan.Path = converse; r.Stream {
 			plan.Path = converseStream
 		}
 	}
-	e := &encoding{Request: r, maker: makerOf(r.Model), plan: plan, w: &plan.Body}
 	switch {
+	case r.Native == embeddingsDialect:
+		return e.embed()
 	case r.N > 1:
 		return &sdk.Inexpressible{What: "several answers", Path: "n"}
 	case string(r.Logprobs.Raw()) == "true":

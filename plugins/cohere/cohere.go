@@ -1,5 +1,5 @@
-// Package cohere is the provider of Cohere's chat API, version 2: it writes a request of any client dialect as a chat, and
-// reads the answer, whole or streamed. Connections, keys and retries are the gateway's.
+// Package cohere is the provider of Cohere's API, version 2: it writes a request of any client dialect as a chat, or for
+// embeddings, and reads the answer, whole or streamed. Connections, keys and retries are the gateway's.
 package cohere
 
 import (
@@ -13,15 +13,18 @@ func New() sdk.Provider { return provider{} }
 
 type provider struct{}
 
-// Manifest describes the chat API (https://docs.cohere.com/reference/chat).
+// Manifest describes the API (https://docs.cohere.com/reference/chat).
 func (provider) Manifest() sdk.Manifest {
 	return sdk.Manifest{
-		Name:         "cohere",
-		Version:      "1.0.0",
-		Protocol:     sdk.Protocol,
-		Description:  "Cohere's chat API",
-		BaseURL:      "https://api.cohere.com/v2",
-		Dialects:     []sdk.Dialect{{Name: "cohere-chat", Path: "/chat", Framing: "sse", Terminated: true}},
+		Name:        "cohere",
+		Version:     "1.0.0",
+		Protocol:    sdk.Protocol,
+		Description: "Cohere's chat and embeddings",
+		BaseURL:     "https://api.cohere.com/v2",
+		Dialects: []sdk.Dialect{
+			{Name: "cohere-chat", Path: "/chat", Framing: "sse", Terminated: true},
+			{Name: embeddingsDialect, Path: "/embed"},
+		},
 		Auth:         sdk.Auth{Kind: "header", Header: "Authorization", Format: "Bearer {api_key}"},
 		Capabilities: capabilities(),
 		Errors:       knownErrors(),
@@ -33,6 +36,8 @@ func (provider) Manifest() sdk.Manifest {
 func capabilities() []sdk.Capabilities {
 	text := []string{"tools", "parallel_tools", "json_schema"}
 	return []sdk.Capabilities{
+		{Match: "embed-v4*", Can: []string{"embeddings"}, Context: 128_000},
+		{Match: "embed-*", Can: []string{"embeddings"}, Context: 512},
 		{Match: "command-a-reasoning-*", Can: append(text[:len(text):len(text)], "thinking"), Context: 256_000, MaxOutput: 32_000},
 		{Match: "command-a-plus-*", Can: append(text[:len(text):len(text)], "thinking", "images")},
 		{Match: "command-a-vision-*", Can: []string{"images", "json_schema"}, Context: 128_000, MaxOutput: 8_000},

@@ -13,7 +13,12 @@ import (
 const maxCalls = 4096
 
 // NewDecoder makes the decoder of an answer, whole or streamed.
-func (provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{stream: info.Stream} }
+func (provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder {
+	if info.Native == embeddingsDialect {
+		return sdk.Whole(vectors)
+	}
+	return &decoder{stream: info.Stream}
+}
 
 type decoder struct {
 	stream bool

@@ -21,6 +21,8 @@ type encoding struct {
 func (provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	e := &encoding{Request: r, plan: plan, w: &plan.Body}
 	switch {
+	case r.Native == embeddingsDialect:
+		return e.embed()
 	case r.N > 1:
 		return &sdk.Inexpressible{What: "several answers", Path: "n"}
 	case string(r.Logprobs.Raw()) == "true":

@@ -14,7 +14,12 @@ const (
 )
 
 // NewDecoder makes the decoder of an answer, whole or streamed.
-func (*provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder { return &decoder{stream: info.Stream} }
+func (*provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder {
+	if strings.HasSuffix(info.Native, "-embeddings") {
+		return sdk.Whole(vectors)
+	}
+	return &decoder{stream: info.Stream}
+}
 
 type decoder struct {
 	stream     bool

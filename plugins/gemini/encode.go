@@ -22,6 +22,9 @@ type encoding struct {
 // Encode writes the request as contents.
 func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	e := &encoding{Request: r, settings: p.of(r.Provider), generation: generationOf(r.Model), plan: plan, w: &plan.Body}
+	if strings.HasSuffix(r.Native, "-embeddings") {
+		return e.embed()
+	}
 	if string(r.Logprobs.Raw()) == "true" {
 		return &sdk.Inexpressible{What: "log probabilities", Path: "logprobs"}
 	}

@@ -1,10 +1,9 @@
 // Package gemini is the provider of Google's generateContent API, on AI Studio and on Vertex AI: it writes a request of
-// any client dialect as contents and parts, and reads the answer, whole or streamed.
+// any client dialect as contents and parts, and reads the answer, whole or streamed. Embeddings are the smaller part.
 //
 // The API pairs calls and results by their order and demands that a call comes back with its thought signature; this
-// package carries both through clients that know neither. Clients that speak generateContent themselves are passed
-// through by the gateway and never come here, and so are requests for embeddings. Connections and retries are the
-// gateway's; of the network only the token endpoint is used, by Authorize.
+// package carries both through clients that know neither. Clients that speak Google's dialects themselves are passed
+// through by the gateway and never come here. Connections and retries are the gateway's; of the network only the token endpoint is used, by Authorize.
 package gemini
 
 import (
@@ -71,16 +70,22 @@ func (*provider) Manifest() sdk.Manifest {
 		Protocol:    sdk.Protocol,
 		Description: "Google's generateContent API, on AI Studio and Vertex AI",
 		BaseURL:     studio,
-		Dialects: []sdk.Dialect{{
-			Name: "gemini", Path: "/models/{model}:generateContent",
-			StreamPath: "/models/{model}:streamGenerateContent?alt=sse",
-			CountPath:  "/models/{model}:countTokens", Framing: "sse",
-		}},
+		Dialects: []sdk.Dialect{
+			generate(),
+			{
+				Name: studioEmbeddings, Path: "/models/{model}:embedContent", BatchPath: embedBatch,
+				Splice: []sdk.Splice{
+					{Op: "replace", At: "/model", Value: json.RawMessage(`"models/{model}"`)},
+					{Op: "set", At: "/requests/*/model", Value: json.RawMessage(`"models/{model}"`)},
+				},
+			},
+		},
 		Auth: sdk.Auth{Kind: "header", Header: "x-goog-api-key", Format: "{api_key}"},
 		Presets: map[string]sdk.Preset{"vertex": {
-			BaseURL: "https://aiplatform.googleapis.com/v1beta1/publishers/google",
-			Auth:    vertexAuth(),
-			Source:  "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest",
+			BaseURL:  "https://aiplatform.googleapis.com/v1beta1/publishers/google",
+			Auth:     vertexAuth(),
+			Dialects: []string{"gemini", vertexEmbeddings},
+			Source:   "https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest",
 		}},
 		Capabilities: capabilities(),
 		Errors:       knownErrors(),
@@ -106,7 +111,17 @@ func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 	if s.Project == "" {
 		return sdk.Configured{}, nil
 	}
-	return sdk.Configured{BaseURL: s.address(), Auth: vertexAuth()}, nil
+	return sdk.Configured{BaseURL: s.address(), Auth: vertexAuth(),
+		Dialects: []sdk.Dialect{generate(), {Name: vertexEmbeddings, Path: "/models/{model}:predict"}}}, nil
+}
+
+// generate is generateContent, which is the same in both places.
+func generate() sdk.Dialect {
+	return sdk.Dialect{
+		Name: "gemini", Path: "/models/{model}:generateContent",
+		StreamPath: "/models/{model}:streamGenerateContent?alt=sse",
+		CountPath:  "/models/{model}:countTokens", Framing: "sse",
+	}
 }
 
 // address gives the base address of the project on Vertex AI.

@@ -19,6 +19,8 @@ type encoding struct {
 func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	e := &encoding{Request: r, settings: p.of(r.Provider), plan: plan, w: &plan.Body}
 	switch {
+	case r.Native == embeddingsDialect:
+		return e.embed()
 	case r.N > 1:
 		return &sdk.Inexpressible{What: "several answers", Path: "n"}
 	case string(r.Logprobs.Raw()) == "true":

@@ -1,5 +1,5 @@
-// Package ollama is the provider of Ollama's own chat API: it writes a request of any client dialect as a chat, and reads
-// the answer, whole or as lines of JSON.
+// Package ollama is the provider of Ollama's own API: it writes a request of any client dialect as a chat, or for
+// embeddings, and reads the answer, whole or as lines of JSON.
 //
 // Ollama speaks chat completions as well, for which the provider openai serves; only its own API says how large a
 // context a model is to be run with. Connections, keys and retries are the gateway's.
@@ -54,10 +54,13 @@ func (*provider) Manifest() sdk.Manifest {
 		Name:        "ollama",
 		Version:     "1.0.0",
 		Protocol:    sdk.Protocol,
-		Description: "Ollama's own chat API",
+		Description: "Ollama's own API",
 		BaseURL:     "http://localhost:11434/api",
-		Dialects:    []sdk.Dialect{{Name: "ollama-chat", Path: "/chat", Framing: "ndjson", Terminated: true}},
-		Auth:        sdk.Auth{Kind: "none"},
+		Dialects: []sdk.Dialect{
+			{Name: "ollama-chat", Path: "/chat", Framing: "ndjson", Terminated: true},
+			{Name: embeddingsDialect, Path: "/embed"},
+		},
+		Auth: sdk.Auth{Kind: "none"},
 		Presets: map[string]sdk.Preset{"cloud": {
 			BaseURL: "https://ollama.com/api",
 			Auth:    &sdk.Auth{Kind: "header", Header: "Authorization", Format: "Bearer {api_key}"},

@@ -17,8 +17,11 @@ const (
 
 // NewDecoder makes the decoder of an answer, whole or streamed.
 func (p *provider) NewDecoder(info sdk.AnswerInfo) sdk.Decoder {
-	if info.Native == responsesDialect {
+	switch info.Native {
+	case responsesDialect:
 		return &response{stream: info.Stream}
+	case embeddingsDialect:
+		return sdk.Whole(vectors)
 	}
 	return &decoder{info: info}
 }

@@ -37,6 +37,8 @@ func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	case responsesDialect:
 		e.api, e.maxID = "responses", maxResponsesID
 		return e.response()
+	case embeddingsDialect:
+		return e.embed()
 	}
 	return &sdk.Inexpressible{What: "a request of dialect " + r.Dialect + " in dialect " + r.Native}
 }

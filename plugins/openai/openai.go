@@ -2,7 +2,7 @@
 // client dialect as a chat completion or as a request for a response, as the deployment has it, and reads the answer,
 // whole or streamed.
 //
-// Clients that speak the deployment's own dialect, and all embeddings, are passed through by the gateway with the splice
+// Clients that speak the deployment's own dialect are passed through by the gateway with the splice
 // rules of the manifest and never come here. How services differ from OpenAI is data: a row in a table of
 // presets, and a row of habits beside it. Connections, keys and retries are the gateway's; of the network only Entra's
 // token endpoint is used, by Authorize.
@@ -153,7 +153,7 @@ func dialects() []sdk.Dialect {
 			Name: responsesDialect, Path: "/responses", Framing: "sse", Terminated: true, Forward: forward,
 			Splice: []sdk.Splice{model},
 		},
-		{Name: "openai-embeddings", Path: "/embeddings", Forward: forward, Splice: []sdk.Splice{model}},
+		{Name: embeddingsDialect, Path: "/embeddings", Forward: forward, Splice: []sdk.Splice{model}},
 	}
 }
 
