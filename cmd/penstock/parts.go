@@ -57,7 +57,7 @@ var bundledNames = [...]string{"openai", "anthropic", "gemini", "bedrock", "cohe
 // dialects are the client dialects and their routes.
 func dialects() gateway.Dialects {
 	return gateway.NewDialects(gateway.Speakers{Chat: openaichat.Dialect{}, Responses: openairesponses.Dialect{}, Embeddings: embeddings.Dialect{},
-		Anthropic: anthropic.Dialect{}, Gemini: gemini.Dialect{}, GeminiEmbeddings: gemini.Embeddings{}})
+		Anthropic: anthropic.Dialect{}, Gemini: gemini.Dialect{}, GeminiEmbeddings: gemini.Embeddings{}, GeminiBatch: gemini.Embeddings{Batch: true}})
 }
 
 // newHost makes the host of plugin processes; those that we ship are this executable again.
@@ -95,7 +95,7 @@ func (p *process) servers(cfg *config.Config, l listeners) error {
 	if err != nil {
 		return err
 	}
-	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Health: p.builder.Health, Audit: p.store, Keyring: &admit.Keyring{Store: p.store}, Token: p.token, Hosts: []string{host}, Log: p.log}
+	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Decisions: p.gateway.Decisions, Health: p.builder.Health, Audit: p.store, Keyring: &admit.Keyring{Store: p.store}, Token: p.token, Hosts: []string{host}, Log: p.log}
 	p.admin = a.NewHTTP()
 	return nil
 }
