@@ -235,7 +235,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 		if err != nil || ms < 1 || ms > 500 || a.status != 429 || a.header.Get("retry-after") != "1" || a.header.Get("x-ratelimit-remaining-requests") != "0" {
 			t.Fatalf("%d %v", a.status, a.header)
 		}
-		time.Sleep(time.Duration(ms) * time.Millisecond)
+		<-time.After(time.Duration(ms) * time.Millisecond)
 		if a := s.post("/v1/chat/completions", ask1000); a.status != 200 {
 			t.Errorf("after %d ms: %d %s", ms, a.status, a.body)
 		}

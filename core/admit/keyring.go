@@ -120,8 +120,8 @@ func (r *Keyring) check(ctx context.Context, in Names, k *NewKey, now time.Time)
 		return invalid(fmt.Sprintf("priority %q: want interactive, default or batch", k.Priority))
 	}
 	for _, d := range k.Dialects {
-		if !slices.Contains([]string{"openai-chat", "openai-responses", "anthropic", "gemini", "openai-embeddings"}, d) {
-			return invalid(fmt.Sprintf("dialect %q: want openai-chat, openai-responses, anthropic, gemini or openai-embeddings", d))
+		if !slices.Contains([]string{"openai-chat", "openai-responses", "anthropic", "gemini", "openai-embeddings", "gemini-embeddings"}, d) {
+			return invalid(fmt.Sprintf("dialect %q: want openai-chat, openai-responses, anthropic, gemini, openai-embeddings or gemini-embeddings", d))
 		}
 	}
 	if err := known(in, k.Models); err != nil {
@@ -164,7 +164,7 @@ func (r *Keyring) List(ctx context.Context, revoked bool) ([]KeyInfo, error) {
 			continue
 		}
 		info := KeyInfo{ID: row.ID, Prefix: row.Prefix, CreatedAt: row.CreatedAt, RevokedAt: row.RevokedAt, NewKey: NewKey{Name: row.Name, Team: row.Team}}
-		if err := json.Unmarshal(row.Settings, &info.Settings); err != nil {
+		if err := decode(row.Settings, &info.Settings); err != nil {
 			return nil, fmt.Errorf("key %q: %v", row.Name, err)
 		}
 		list = append(list, info)
@@ -215,7 +215,7 @@ func (r *Keyring) Teams(ctx context.Context) ([]TeamInfo, error) {
 	list := []TeamInfo{}
 	for _, row := range rows {
 		t := TeamInfo{Name: row.ID}
-		if err := json.Unmarshal(row.Settings, &t.TeamSettings); err != nil {
+		if err := decode(row.Settings, &t.TeamSettings); err != nil {
 			return nil, fmt.Errorf("team %q: %v", row.ID, err)
 		}
 		list = append(list, t)

@@ -73,8 +73,12 @@ func (r *request) reserve() *sdk.Failure {
 			NoOutput: r.facts.Needs&dialect.Embeddings != 0}
 		r.need = admit.Needs(&size, account, r.decision.Candidates)
 	}
-	return r.g.Admission.Reserve(context.Background(), r.gen, r.key.Key, r.need, &r.reserved)
+	return r.g.Admission.Reserve(unhurried(), r.gen, r.key.Key, r.need, &r.reserved)
 }
+
+// unhurried is the context of what admission waits for: a request is a task of its own, not its connection's, and each of
+// these waits has a limit.
+func unhurried() context.Context { return context.Background() }
 
 // choices is how many answers the request asks for.
 func (r *request) choices() int {

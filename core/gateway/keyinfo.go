@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/config"
@@ -17,7 +16,7 @@ func (r *request) showKey() {
 		return
 	}
 	now := time.Now()
-	u, err := r.g.Admission.Usage(context.Background(), r.key.Key, now)
+	u, err := r.g.Admission.Usage(unhurried(), r.key.Key, now)
 	if err != nil {
 		r.g.Log.Error("key: its usage was not read", "request_id", r.id, "key", r.key.Name, "error", err)
 		r.fail(&sdk.Failure{Kind: sdk.StoreDown, RetryAfter: retrySoon})

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"net/url"
 
 	"github.com/penstock-gateway/penstock/core/h1"
@@ -15,7 +14,7 @@ func (r *request) authenticate() *sdk.Failure {
 	if len(secret) == 0 {
 		return &sdk.Failure{Kind: sdk.BadKey, Message: "no key: send it as \"Authorization: Bearer KEY\", x-api-key, x-goog-api-key or api-key", Final: true}
 	}
-	key, f := r.g.Admission.Authenticate(context.Background(), r.gen, secret, r.ex.Arrived())
+	key, f := r.g.Admission.Authenticate(unhurried(), r.gen, secret, r.ex.Arrived())
 	if f != nil {
 		return f
 	}

@@ -27,6 +27,7 @@ var noon = time.Date(2093, 11, 25, 12, 0, 0, 0, time.UTC)
 
 // both runs a test with each form of the counters.
 func both(t *testing.T, f func(t *testing.T, c Counters)) {
+	t.Parallel()
 	t.Run("memory", func(t *testing.T) { f(t, NewMemory(noon)) })
 	t.Run("shared", func(t *testing.T) { f(t, startServer(t).shared(t)) })
 }

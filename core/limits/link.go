@@ -18,10 +18,11 @@ const (
 	atATime   = 512                    // calls; more find the server down
 )
 
-// link is the way to the server. It never keeps a caller longer than callLimit: a server that has failed to answer is
+// link is the way to the server. It never keeps a caller longer than its wait: a server that has failed to answer is
 // asked again by one call a second, and the others are refused at once.
 type link struct {
 	options valkey.ClientOption
+	wait    time.Duration
 	client  atomic.Pointer[valkey.Client]
 	down    atomic.Int64 // until then, Unix ns; 0: it answers
 	slots   chan struct{}
@@ -38,8 +39,8 @@ var (
 	seed   = script{valkey.NewLuaScript(seedText)}
 )
 
-func newLink(o valkey.ClientOption, log *slog.Logger) link {
-	return link{options: o, slots: make(chan struct{}, atATime), log: log}
+func newLink(o valkey.ClientOption, wait time.Duration, log *slog.Logger) link {
+	return link{options: o, wait: wait, slots: make(chan struct{}, atATime), log: log}
 }
 
 // connect tries until there is a connection; from then on the client renews it by itself.
@@ -110,7 +111,7 @@ func (l *link) call(ctx context.Context, do func(context.Context, valkey.Client)
 	default:
 		return false, ErrDown
 	}
-	bounded, cancel := context.WithTimeout(ctx, callLimit)
+	bounded, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
 	err = do(bounded, *c)
 	switch {

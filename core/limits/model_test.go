@@ -245,7 +245,9 @@ func checkMoney(t *rapid.T, c Counters, a *Account, now time.Time, m *model) {
 }
 
 func TestModelOfMemory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) { play(t, NewMemory(noon), "k", amounts(), levels().Draw(t, "limits"), func(time.Time) {}) })
+	rapid.Check(t, func(t *rapid.T) {
+		play(t, NewMemory(noon), "k", amounts(), levels().Draw(t, "limits"), func(time.Time) {})
+	})
 }
 
 // The server counts in doubles: tokens and limits are kept to numbers that those hold.

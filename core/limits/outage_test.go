@@ -49,8 +49,9 @@ func budgeted() *Account {
 
 // A server that is stopped and goes on later has lost nothing; what ended meanwhile is told to it.
 func TestServerPauses(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
-	s := server.shared(t)
+	s := server.waiting(t, callLimit)
 	a := budgeted()
 	ended, running := up(t, s, a), up(t, s, a)
 	server.signal(t, syscall.SIGSTOP)
@@ -81,8 +82,9 @@ func TestServerPauses(t *testing.T) {
 
 // A server that comes back empty asks for what was spent.
 func TestServerRestartsEmpty(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
-	s := server.shared(t)
+	s := server.waiting(t, callLimit)
 	a := budgeted()
 	h := up(t, s, a)
 	server.kill()
@@ -102,9 +104,10 @@ func TestServerRestartsEmpty(t *testing.T) {
 
 // A gateway starts without its counters' server, and counts when there is one.
 func TestServerComesLater(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
 	server.kill()
-	s, err := openShared(server.url(), discard())
+	s, err := openShared(server.url(), callLimit, discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +119,7 @@ func TestServerComesLater(t *testing.T) {
 
 // The requests of a gateway that has died end with their leases; their money counts as spent, once.
 func TestGatewayDies(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
 	dead, s := server.shared(t), server.shared(t)
 	a := account(Limits{AtOnce: 1, Budget: Budget{Set: true, Nano: 100, Each: Total}})
@@ -143,6 +147,7 @@ func TestGatewayDies(t *testing.T) {
 
 // Leases are renewed for as long as their requests run.
 func TestLeasesAreRenewed(t *testing.T) {
+	t.Parallel()
 	server := startServer(t)
 	s := server.shared(t)
 	a := account(Limits{AtOnce: 1})

@@ -69,10 +69,13 @@ func (s *server) kill() {
 	os.Remove(s.socket)
 }
 
-// shared gives counters on the server, connected.
-func (s *server) shared(t testing.TB) *Shared {
+// shared gives counters on the server, connected. They wait long for it: the machine may be busy.
+func (s *server) shared(t testing.TB) *Shared { return s.waiting(t, 10*time.Second) }
+
+// waiting gives counters that wait for the server for so long.
+func (s *server) waiting(t testing.TB, wait time.Duration) *Shared {
 	t.Helper()
-	c, err := openShared(s.url(), discard())
+	c, err := openShared(s.url(), wait, discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +87,16 @@ func (s *server) shared(t testing.TB) *Shared {
 // waitFor waits for what another process or goroutine does; the limit is only there for a test that fails.
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); {
-		if time.Now().After(deadline) {
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
 			t.Fatalf("%s: not after 20 s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -53,10 +53,11 @@ func Open(url string, now time.Time, log *slog.Logger) (Counters, error) {
 	if url == "" || url == "memory://" {
 		return NewMemory(now), nil
 	}
-	return openShared(url, log)
+	return openShared(url, callLimit, log)
 }
 
-func openShared(url string, log *slog.Logger) (*Shared, error) {
+// openShared makes counters whose calls wait for the server as long as wait.
+func openShared(url string, wait time.Duration, log *slog.Logger) (*Shared, error) {
 	o, err := valkey.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("counters: %w", err)
@@ -64,7 +65,7 @@ func openShared(url string, log *slog.Logger) (*Shared, error) {
 	o.DisableCache, o.DisableRetry = true, true
 	o.ConnWriteTimeout, o.Dialer.Timeout = connLimit, connLimit
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Shared{log: log, stop: stop, link: newLink(o, log)}
+	s := &Shared{log: log, stop: stop, link: newLink(o, wait, log)}
 	s.leases.all = map[uint64]*lease{}
 	s.tasks.Go(func() { s.link.connect(ctx) })
 	s.tasks.Go(func() { s.every(ctx, renewEvery, s.renew) })

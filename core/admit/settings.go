@@ -1,0 +1,91 @@
+package admit
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/limits"
+)
+
+// Settings are what a key may do, as they stand in the store and in the admin API.
+type Settings struct {
+	Models   []string  `json:"models,omitempty"`   // models, routers, deployments; none: all
+	Dialects []string  `json:"dialects,omitempty"` // none: all
+	Tags     []string  `json:"tags,omitempty"`
+	Priority string    `json:"priority,omitempty"` // interactive, default, batch
+	ZDR      bool      `json:"zdr,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"`
+	Allowance
+}
+
+// Allowance is how much a key or a team may use.
+type Allowance struct {
+	Limits Rates   `json:"limits,omitzero"`
+	Budget *Budget `json:"budget,omitempty"` // nil: none
+}
+
+// Rates are the limits of CONTRACTS' configuration; 0 is none.
+type Rates struct {
+	RPM         int64 `json:"rpm,omitempty"`
+	TPM         int64 `json:"tpm,omitempty"`
+	Concurrency int64 `json:"concurrency,omitempty"`
+}
+
+// Budget is how much may be spent in a period.
+type Budget struct {
+	USD   json.Number `json:"usd"`             // decimal, as number or text
+	Every string      `json:"every,omitempty"` // day, week, month, total; "": month
+}
+
+// TeamSettings are what a team's keys may do.
+type TeamSettings struct {
+	Models []string `json:"models,omitempty"`
+	Allowance
+}
+
+// limits gives the allowance as it is counted; the error says what cannot be.
+func (a *Allowance) limits() (l limits.Limits, err error) {
+	r := a.Limits
+	if min(r.RPM, r.TPM, r.Concurrency) < 0 {
+		return l, fmt.Errorf("limits: want numbers above 0")
+	}
+	l.PerMinute[limits.Requests], l.PerMinute[limits.Tokens], l.AtOnce = r.RPM, r.TPM, r.Concurrency
+	if b := a.Budget; b != nil {
+		usd, err := config.ParseUSD(b.USD.String())
+		if err != nil {
+			return l, fmt.Errorf("budget.usd: %v", err)
+		}
+		l.Budget = limits.Budget{Set: true, Nano: int64(usd), Each: limits.Month}
+		if b.Every != "" {
+			if l.Budget.Each, err = limits.ParsePeriod(b.Every); err != nil {
+				return l, fmt.Errorf("budget.every: %v", err)
+			}
+		}
+	}
+	return l, nil
+}
+
+// allowanceOf gives a configured allowance.
+func allowanceOf(a *config.Allowance) (l limits.Limits) {
+	l.PerMinute[limits.Requests], l.PerMinute[limits.Tokens], l.AtOnce = a.RPM, a.TPM, a.AtOnce
+	if a.Capped {
+		each, _ := limits.ParsePeriod(a.Every) // the schema lets no other pass
+		l.Budget = limits.Budget{Set: true, Nano: int64(a.Budget), Each: each}
+	}
+	return l
+}
+
+// decode reads settings that this package has written.
+func decode(settings json.RawMessage, into any) error { return json.Unmarshal(settings, into) }
+
+// ConfiguredInfo shows a key of the configuration as one of the store is shown.
+func ConfiguredInfo(k *config.Key) KeyInfo {
+	a := Allowance{Limits: Rates{RPM: k.RPM, TPM: k.TPM, Concurrency: k.AtOnce}}
+	if k.Capped {
+		a.Budget = &Budget{USD: json.Number(k.Budget.String()), Every: k.Every}
+	}
+	return KeyInfo{NewKey: NewKey{Name: k.Name, Team: k.Team, Settings: Settings{Models: k.Models, Dialects: k.Dialects, Tags: k.Tags,
+		Priority: k.Priority, ZDR: k.ZDR, Expires: k.Expires, Allowance: a}}}
+}
