@@ -102,7 +102,7 @@ func TestOneProbe(t *testing.T) {
 	if !ok || b.ask(fine) {
 		t.Fatal("want one probe and no more")
 	}
-	b.looks(HalfOpen, "5 failures in a row, the last: upstream_error (status 500)", probeLimit)
+	b.looks(HalfOpen, "5 failures in a row, the last: upstream_error (status 500)", probeSoon)
 	probe.Done(Outcome{Kind: sdk.UpstreamRate, Status: 429, Ended: b.now}) // frees the slot
 	if !b.ask(broken) {
 		t.Fatal("the slot was not freed")

@@ -14,6 +14,7 @@ const (
 	maxGrowth   = 8                // times OpenFor that probes may be apart, and
 	maxInterval = time.Minute      // the longest, where OpenFor is not longer itself
 	probeLimit  = time.Minute      // after which a probe that nobody heard of again is given up
+	probeSoon   = time.Second      // when a probe that is out may be over, as far as anybody can be told
 	openingTime = time.Hour        // in which openings count towards quarantine
 	maxHold     = 24 * time.Hour   // of a credential that was refused or has no money left
 	maxHistory  = 32               // events that are kept
@@ -226,6 +227,8 @@ func (k *breaker) state(now time.Time) State {
 		s.Phase, s.Reason, s.Kind = Held, k.heldWhy, k.heldKind
 	case s.OK && k.phase != Closed:
 		s.Phase = HalfOpen
+	case k.phase == HalfOpen && until.Sub(now) > probeSoon:
+		s.Until = now.Add(probeSoon)
 	}
 	return s
 }

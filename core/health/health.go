@@ -45,7 +45,7 @@ type State struct {
 	OK     bool // a request would be admitted
 	Phase  Phase
 	Reason string    // "" where Closed
-	Until  time.Time // when the next request may be admitted, if not OK
+	Until  time.Time // when the next request may be admitted, if not OK; a guess while a probe is under way
 	Kind   sdk.Kind  // of the failure that caused the phase; KindNone where there is none
 }
 

@@ -37,6 +37,7 @@ func (a *active) stream() *sdk.Failure {
 	s := &streaming{active: a, body: b, pipe: p, framed: first, err: err}
 	f = s.run()
 	a.rec.Usage, a.res.Reason = p.tally()
+	a.rec.Tokens = p.tokens()
 	return f
 }
 
@@ -119,6 +120,7 @@ func (s *streaming) overDrain() bool {
 func (s *streaming) pass(segs [][]byte, content bool) {
 	if content && !s.content {
 		s.content, s.rec.First = true, time.Now()
+		s.active.pass.Content(s.rec.First)
 		s.call.SetTotal(s.deadline)
 	}
 	if s.committed {

@@ -89,12 +89,12 @@ func drawHealth(t *rapid.T, c *catalog.Catalog, w *ward) map[*catalog.Deployment
 	for i := range 6 {
 		b := w.Backend(strconv.Itoa(i))
 		backends = append(backends, b)
-		switch rapid.IntRange(0, 9).Draw(t, "how it is") {
-		case 0:
+		switch rapid.IntRange(0, 9).Draw(t, "how it is") { // small numbers are drawn more often
+		case 9:
 			w.breaks(b)
-		case 1:
+		case 8:
 			w.end(b, 1, health.Outcome{Kind: sdk.UpstreamRate, Hold: time.Minute}, 0)
-		case 2, 3, 4, 5:
+		case 0, 1, 2, 3:
 			w.answers(b, time.Duration(rapid.IntRange(1, 1000).Draw(t, "ms"))*time.Millisecond, 10)
 		}
 	}
@@ -186,7 +186,7 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 	for range rounds {
 		rapid.Check(t, check) // a hundred each
 	}
-	if candidates < decisions || skips < decisions || failures < decisions/50 {
+	if candidates < decisions/2 || skips < decisions || failures < decisions/50 {
 		t.Errorf("%d decisions with %d candidates, %d skips, %d failures: too few to tell anything", decisions, candidates, skips, failures)
 	}
 	t.Logf("%d decisions, %d candidates, %d skips, %d failures", decisions, candidates, skips, failures)
