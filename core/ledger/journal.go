@@ -50,6 +50,7 @@ const (
 	reserved       // nothing was sent
 	sent           // something may have been sent
 	ended          // its row is not in the store yet
+	intended       // as reserved, but flushed: what a disk shows may have been sent since
 )
 
 // cell is one call in the journal. Its word holds the call's number and state, and is stored last: what it says has been
@@ -81,7 +82,7 @@ func put(seq uint64, s state) uint64 { return seq<<stateBits | uint64(s) }
 
 // reserve writes a call into a free cell. Texts that find no place are cut: only a recovery reads them, and a request's ID
 // stands first.
-func (c *cell) reserve(seq uint64, call *Call) {
+func (c *cell) reserve(seq uint64, call *Call, s state) {
 	c.made = made{seq: seq, attempt: int64(call.Attempt), generation: call.Generation, started: call.Started.UnixMicro(),
 		input: call.Price.Input, output: call.Price.Output, cacheRead: call.Price.CacheRead, cacheWrite: call.Price.CacheWrite, reasoning: call.Price.Reasoning,
 		estimateInput: call.Estimate.Input, estimateOutput: call.Estimate.Output}
@@ -97,7 +98,7 @@ func (c *cell) reserve(seq uint64, call *Call) {
 	c.add(&c.made.upstream, call.Upstream)
 	c.add(&c.made.credential, call.Credential)
 	c.sum = c.callSum()
-	c.word.Store(put(seq, reserved))
+	c.word.Store(put(seq, s))
 }
 
 func (c *cell) add(length *uint16, s string) {
@@ -107,7 +108,11 @@ func (c *cell) add(length *uint16, s string) {
 }
 
 // sent notes that the call may have reached its upstream; nothing where the cell is another call's.
-func (c *cell) sent(seq uint64) { c.word.CompareAndSwap(put(seq, reserved), put(seq, sent)) }
+func (c *cell) sent(seq uint64) {
+	if !c.word.CompareAndSwap(put(seq, reserved), put(seq, sent)) {
+		c.word.CompareAndSwap(put(seq, intended), put(seq, sent))
+	}
+}
 
 func (c *cell) wasSent(seq uint64) bool { return c.word.Load() == put(seq, sent) }
 

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,6 +87,9 @@ func attempt(l *Ledger, server, id string, n int) bool {
 
 // counter is an upstream that counts its calls and what it charged for each; every fifth it refuses, for nothing.
 type counter struct {
+	until   atomic.Int64 // counts down to the moment at which reached is closed
+	reached chan struct{}
+
 	mu    sync.Mutex // guards what follows
 	calls map[string]int64
 	twice []string
@@ -103,6 +107,9 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c.calls[r.URL.Path] = tokens
 	c.mu.Unlock()
+	if c.until.Add(-1) == 0 {
+		close(c.reached)
+	}
 	io.WriteString(w, strconv.FormatInt(tokens, 10))
 }
 
@@ -127,7 +134,9 @@ func killRounds(t *testing.T, rounds int, dir, url string) {
 	server := httptest.NewServer(c)
 	defer server.Close()
 	for range rounds {
-		killOnce(t, server.URL, dir, url)
+		c.reached = make(chan struct{})
+		c.until.Store(1 + mathrand.Int64N(150))
+		killOnce(t, c, server.URL, dir, url)
 	}
 	server.Close()
 	s, err := store.Open(t.Context(), store.Options{URL: url, Dir: dir})
@@ -150,8 +159,8 @@ func killRounds(t *testing.T, rounds int, dir, url string) {
 	}
 }
 
-// killOnce lets the process run for a moment.
-func killOnce(t *testing.T, server, dir, url string) {
+// killOnce lets the process run until it has made so many calls.
+func killOnce(t *testing.T, c *counter, server, dir, url string) {
 	cmd := exec.Command(os.Args[0], killedArg, server, dir, url)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
@@ -164,7 +173,11 @@ func killOnce(t *testing.T, server, dir, url string) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
 		t.Errorf("the process that is to be killed: got %q, %v", line, err)
 	}
-	time.Sleep(time.Duration(mathrand.Int64N(int64(30 * time.Millisecond)))) // a random moment; nothing is judged by it
+	select {
+	case <-c.reached:
+	case <-time.After(10 * time.Second):
+		t.Error("the process that is to be killed: makes no calls")
+	}
 	cmd.Process.Kill()
 	cmd.Wait()
 }

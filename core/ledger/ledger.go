@@ -2,7 +2,7 @@
 //
 // A call takes a slot in the journal before anything is sent (Begin), says when bytes may have reached the upstream (Sent)
 // and ends once (Settle). The journal is a file that is mapped into memory: a slot costs no system call and outlives the
-// process, though not a power cut. Behind the response, settled slots become rows of the store, many in one commit; a slot
+// process, and a power cut where Options.Power is set. Behind the response, settled slots become rows of the store, many in one commit; a slot
 // is free again only when its row is committed. What a dead process left open becomes rows by rule at the next Open: charged
 // at the estimate where the call had been sent, refunded otherwise (DECISIONS 7). A row that is written twice changes
 // nothing, so no crash between commit and release counts twice.
@@ -14,6 +14,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/store"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // Rows is where the ledger's rows end up: a core/store.
@@ -42,6 +44,9 @@ type Options struct {
 	Dir   string // of the journal; it must be on a local disk
 	Store Rows
 	Log   *slog.Logger
+	// Power has each call on disk before Begin returns, so that a power cut loses none: Store must keep its rows as well. A
+	// flush takes up to milliseconds; calls that begin at once share one.
+	Power bool
 	Slots int           // calls that are open or not yet in the store; 0: 24,576, which are 24 MiB
 	Wait  time.Duration // how long Begin waits for a slot; 0: 250 ms
 }
@@ -57,7 +62,8 @@ type Ledger struct {
 	log     *slog.Logger
 	wait    time.Duration
 	journal *journal
-	entries []entry // beside each cell of the journal, what its row needs
+	entries []entry  // beside each cell of the journal, what its row needs
+	flusher *flusher // nil: nothing is flushed
 	outage  atomic.Pointer[error]
 
 	mu      sync.Mutex // guards what follows, and the ends of cells
@@ -106,6 +112,9 @@ func Open(ctx context.Context, o Options) (*Ledger, Recovery, error) {
 	}
 	l := &Ledger{store: o.Store, log: o.Log, wait: o.Wait, journal: j, entries: make([]entry, len(j.cells)), free: make([]uint32, 0, len(j.cells)),
 		seq: uint64(time.Now().UnixMicro()), freed: make(chan struct{}, 1), flush: make(chan chan struct{}), quit: make(chan struct{}), done: make(chan struct{})}
+	if o.Power {
+		l.flusher = newFlusher(j.flush)
+	}
 	for i := len(j.cells) - 1; i >= 0; i-- {
 		l.free = append(l.free, uint32(i))
 	}
@@ -117,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Ledger, Recovery, error) {
 }
 
 // Begin takes a slot for a call that is about to be made. It keeps the call's texts. Where the journal is full it waits, for
-// Options.Wait at most, and then gives ErrFull.
+// Options.Wait at most, and then gives ErrFull. Nothing of a call may be sent that has no slot.
 func (l *Ledger) Begin(c *Call) (Slot, error) {
 	i, seq, err := l.take()
 	if err != nil {
@@ -126,8 +135,17 @@ func (l *Ledger) Begin(c *Call) (Slot, error) {
 	e := &l.entries[i]
 	e.call = *c
 	e.open.Store(seq)
-	l.journal.cells[i].reserve(seq, c)
-	return Slot{l, i, seq}, nil
+	slot := Slot{l, i, seq}
+	if l.flusher == nil {
+		l.journal.cells[i].reserve(seq, c, reserved)
+		return slot, nil
+	}
+	l.journal.cells[i].reserve(seq, c, intended)
+	if err := l.flusher.flush(); err != nil {
+		slot.Settle(UpstreamError, sdk.Usage{}, c.Started) // nothing is sent
+		return Slot{}, fmt.Errorf("ledger: %w", err)
+	}
+	return slot, nil
 }
 
 // take gives a free cell and the call's number. The numbers grow from start to start, with the clock, so that a slot of an

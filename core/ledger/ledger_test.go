@@ -217,9 +217,10 @@ func TestOnce(t *testing.T) {
 // outage is a store that fails for as long as it is told to.
 type outage struct {
 	Rows
-	mu   sync.Mutex
-	out  bool
-	seen int
+	tried chan struct{} // gets one for each try, where somebody waits
+
+	mu  sync.Mutex
+	out bool // guarded by mu
 }
 
 func (o *outage) set(out bool) {
@@ -231,7 +232,11 @@ func (o *outage) set(out bool) {
 func (o *outage) InsertRows(ctx context.Context, rows []store.Row) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.seen++; o.out {
+	if o.out {
+		select {
+		case o.tried <- struct{}{}:
+		default:
+		}
 		return 0, errors.New("the store is out")
 	}
 	return o.Rows.InsertRows(ctx, rows)
@@ -242,7 +247,7 @@ func (o *outage) InsertRows(ctx context.Context, rows []store.Row) (int, error) 
 func TestOutage(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	out := &outage{Rows: s, out: true}
+	out := &outage{Rows: s, out: true, tried: make(chan struct{}, 1)}
 	l := openLedger(t, Options{Dir: dir, Store: out, Slots: 5, Wait: 10 * time.Millisecond})
 	begin := func(n int) error {
 		slot, err := l.Begin(call("r", n))
@@ -258,8 +263,10 @@ func TestOutage(t *testing.T) {
 	if err := begin(6); !errors.Is(err, ErrFull) {
 		t.Errorf("full: got %v", err)
 	}
-	for l.Outage() == nil && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond) // until the writer has tried
+	<-out.tried
+	<-out.tried // the first try is over, and what became of it is known
+	if l.Outage() == nil {
+		t.Error("outage: not told")
 	}
 	out.set(false)
 	if err := l.Flush(t.Context()); err != nil {
@@ -346,29 +353,8 @@ func TestTwice(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	out := &outage{Rows: s, out: true}
-	dead := openLedger(t, Options{Dir: dir, Store: out, Slots: 16})
-	begin := func(c *Call) Slot {
-		slot, err := dead.Begin(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slot
-	}
-	begin(call("reserved", 1))
-	begin(call("sent", 1)).Sent()
-	slot := begin(call("ended", 2))
-	slot.Sent()
-	slot.Settle(ClientClosed, sdk.Usage{Input: 5, Output: 6, Known: true}, began.Add(time.Minute))
-	long := call(strings.Repeat("r", 100), 1)
-	long.Model = strings.Repeat("m", cellSize)
-	begin(long)
-	torn := begin(call("torn", 1))
-	dead.journal.cells[torn.i].text[0] ^= 1
-	half := begin(call("half", 1))
-	half.Sent()
-	half.Settle(Success, sdk.Usage{Input: 1, Known: true}, began)
-	dead.journal.cells[half.i].end.input = 2
+	dead := openLedger(t, Options{Dir: dir, Store: &outage{Rows: s, out: true}, Slots: 16})
+	long := leaveOpen(t, dead)
 	live := openLedger(t, Options{Dir: dir, Store: s}) // the other lives still: nothing of it is touched
 	if n := len(allRows(t, s)); n != 0 {
 		t.Fatalf("rows of a process that lives: got %d", n)
@@ -383,24 +369,21 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.Close(t.Context())
-	if want := (Recovery{Settled: 1, Charged: 1, Refunded: 2, Damaged: 2}); done != want {
+	if want := (Recovery{Settled: 1, Charged: 2, Refunded: 2, Damaged: 2}); done != want {
 		t.Errorf("recovered: got %+v, want %+v", done, want)
 	}
 	want := func(c *Call, status, outcome string, in, out int64) store.Row {
-		e := ending{input: in, output: out}
-		r := c.row(&e)
-		r.Status, r.Outcome, r.CostNanoUSD = status, outcome, in*3000+out*15000
+		r := c.row(&ending{input: in, output: out})
+		r.Status, r.Outcome, r.CostNanoUSD, r.Estimated = status, outcome, in*3000+out*15000, status == "estimated"
 		return r
 	}
-	estimated := want(call("sent", 1), "estimated", "crashed", 100, 200)
-	estimated.Estimated = true
 	long.Model = long.Model[:len(cell{}.text)-100-2] // key and team stand before it, and what follows finds no place
 	long.Provider, long.Deployment, long.Upstream, long.Credential = "", "", "", ""
-	wants := []store.Row{want(call("reserved", 1), "refunded", "crashed", 0, 0), estimated, want(call("ended", 2), "settled", "client_closed", 5, 6),
-		want(long, "refunded", "crashed", 0, 0)}
+	wants := []store.Row{want(call("reserved", 1), "refunded", "crashed", 0, 0), want(call("sent", 1), "estimated", "crashed", 100, 200),
+		want(call("ended", 2), "settled", "client_closed", 5, 6), want(long, "refunded", "crashed", 0, 0), want(call("intended", 1), "estimated", "crashed", 100, 200)}
 	rows := allRows(t, s)
 	if d := cmp.Diff(wants, rows, cmpopts.IgnoreFields(store.Row{}, "Seq", "EndedAt")); d != "" {
-		t.Errorf("rows (-want +got):\n%s", d)
+		t.Fatalf("rows (-want +got):\n%s", d)
 	}
 	if rows[2].EndedAt != began.Add(time.Minute) || rows[0].EndedAt.Before(before.Truncate(time.Microsecond)) {
 		t.Errorf("ends: got %v and %v", rows[0].EndedAt, rows[2].EndedAt)
@@ -411,6 +394,34 @@ func TestRecovery(t *testing.T) {
 	if again, err := Recover(t.Context(), dir, s, slog.New(slog.DiscardHandler)); err != nil || again != (Recovery{}) {
 		t.Errorf("recovered again: got %+v, %v", again, err)
 	}
+}
+
+// leaveOpen begins calls and leaves one in each state; it gives that whose texts are too long.
+func leaveOpen(t *testing.T, l *Ledger) *Call {
+	begin := func(c *Call) Slot {
+		slot, err := l.Begin(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slot
+	}
+	begin(call("reserved", 1))
+	begin(call("sent", 1)).Sent()
+	slot := begin(call("ended", 2))
+	slot.Sent()
+	slot.Settle(ClientClosed, sdk.Usage{Input: 5, Output: 6, Known: true}, began.Add(time.Minute))
+	long := call(strings.Repeat("r", 100), 1)
+	long.Model = strings.Repeat("m", cellSize)
+	begin(long)
+	torn := begin(call("torn", 1))
+	l.journal.cells[torn.i].text[0] ^= 1
+	half := begin(call("half", 1))
+	half.Sent()
+	half.Settle(Success, sdk.Usage{Input: 1, Known: true}, began)
+	l.journal.cells[half.i].end.input = 2
+	power := begin(call("intended", 1))
+	l.journal.cells[power.i].word.Store(put(power.seq, intended))
+	return long
 }
 
 // TestStoreFails holds, for each n, that a store whose n-th commit fails costs no row and doubles none.

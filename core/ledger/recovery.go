@@ -96,7 +96,7 @@ func leftOver(cells []cell, now time.Time) (rows []store.Row, done Recovery) {
 		case whole && s == reserved:
 			done.Refunded++
 			end = crashed(&call, false, now)
-		case whole && s == sent:
+		case whole && (s == sent || s == intended):
 			done.Charged++
 			end = crashed(&call, true, now)
 		default:

@@ -21,7 +21,7 @@ func (l *Ledger) write(run context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
-	w := writer{Ledger: l, run: run}
+	w := writer{Ledger: l}
 	for open := true; open && run.Err() == nil; {
 		var flushed chan struct{}
 		select {
@@ -30,7 +30,7 @@ func (l *Ledger) write(run context.Context) {
 		case <-l.quit:
 			open = false
 		}
-		w.drain()
+		w.drain(run)
 		if flushed != nil && run.Err() == nil {
 			close(flushed)
 		}
@@ -40,19 +40,18 @@ func (l *Ledger) write(run context.Context) {
 // writer is what the writing goroutine uses again and again.
 type writer struct {
 	*Ledger
-	run  context.Context
 	took []uint32
 	rows []store.Row
 }
 
 // drain writes the rows of all that has been settled, in groups.
-func (w *writer) drain() {
+func (w *writer) drain(run context.Context) {
 	w.mu.Lock()
 	w.took, w.settled = w.settled, w.took[:0]
 	w.mu.Unlock()
 	for done := 0; done < len(w.took); {
 		group := w.took[done:min(done+groupRows, len(w.took))]
-		if !w.commit(group) {
+		if !w.commit(run, group) {
 			w.mu.Lock()
 			w.settled = append(w.settled, w.took[done:]...) // Close counts them
 			w.mu.Unlock()
@@ -64,14 +63,14 @@ func (w *writer) drain() {
 }
 
 // commit writes the rows of a group, as often as it takes; false where it was told to end.
-func (w *writer) commit(group []uint32) bool {
+func (w *writer) commit(run context.Context, group []uint32) bool {
 	w.rows = w.rows[:0]
 	for _, i := range group {
 		e := &w.entries[i]
 		w.rows = append(w.rows, e.call.row(&e.end))
 	}
 	for pause, tries := firstPause, 1; ; pause, tries = min(2*pause, lastPause), tries+1 {
-		ctx, cancel := context.WithTimeout(w.run, oneTry)
+		ctx, cancel := context.WithTimeout(run, oneTry)
 		n, err := w.store.InsertRows(ctx, w.rows)
 		cancel()
 		if err == nil {
@@ -82,7 +81,7 @@ func (w *writer) commit(group []uint32) bool {
 			w.log.Error("ledger: the store does not take rows: they wait in the journal", "error", err)
 		}
 		select {
-		case <-w.run.Done():
+		case <-run.Done():
 			return false
 		case <-time.After(pause):
 		}

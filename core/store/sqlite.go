@@ -52,7 +52,7 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, s.failed(err)
 	}
-	read, err := openFile(file, "ro", readers)
+	read, err := openFile(file, "", readers)
 	if err != nil {
 		return nil, s.failed(err)
 	}
@@ -65,7 +65,11 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 		return s, nil
 	}
 	b := &sqliteBackend{queue: make(chan *job, maxWaiting), quit: make(chan struct{}), done: make(chan struct{})}
-	if b.db, err = openFile(file, "rwc", 1); err == nil {
+	synchronous := "NORMAL"
+	if o.Durable {
+		synchronous = "FULL"
+	}
+	if b.db, err = openFile(file, synchronous, 1); err == nil {
 		if err = migrateSQLite(ctx, b.db, false); err == nil {
 			s.backend = b
 			go b.run()
@@ -77,15 +81,17 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	return nil, s.failed(err)
 }
 
-// openFile opens a pool of connections. A commit is written to the log and not flushed (synchronous NORMAL): it survives
-// the process and not a power cut, and a power cut damages nothing.
-func openFile(file, mode string, connections int) (*sql.DB, error) {
-	q := url.Values{"mode": {mode}, "_busy_timeout": {"5000"}, "_defensive": {"1"}, "_dqs": {"0"}}
-	if mode == "ro" {
+// openFile opens a pool of connections: for reading alone where synchronous is empty. With NORMAL a commit is written to the
+// log and not flushed: it survives the process and not a power cut, which damages nothing. With FULL it survives both.
+func openFile(file, synchronous string, connections int) (*sql.DB, error) {
+	q := url.Values{"_busy_timeout": {"5000"}, "_defensive": {"1"}, "_dqs": {"0"}}
+	if synchronous == "" {
+		q.Set("mode", "ro")
 		q.Set("_query_only", "1")
 	} else {
+		q.Set("mode", "rwc")
 		q.Set("_journal_mode", "WAL")
-		q.Set("_synchronous", "NORMAL")
+		q.Set("_synchronous", synchronous)
 		q.Set("_txlock", "immediate") // a read lock that is upgraded fails at once where another process writes
 	}
 	c, err := sqlite.NewConnector((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())

@@ -32,6 +32,7 @@ var ErrBehind = errors.New("the store is older than this penstock")
 type Options struct {
 	URL      string // sqlite:// or sqlite://PATH, postgres://…; "": sqlite://
 	Dir      string // where penstock.db lies for a URL without a path
+	Durable  bool   // SQLite: a write is on disk when it returns; else a power cut may lose the last ones. PostgreSQL decides itself
 	ReadOnly bool   // nothing is written, migrations included; a store that is not there is an error
 	Log      *slog.Logger
 }
