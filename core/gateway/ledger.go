@@ -66,10 +66,9 @@ func price(p *catalog.Price) ledger.Price {
 
 // What tokens are reckoned at where nobody says how many there are.
 const (
-	textPerToken   = 4  // bytes of text
-	streamPerToken = 64 // bytes of a stream, which has a frame around each token or few
-	turnTokens     = 4  // around each message
-	usualOutput    = 4096
+	textPerToken = 4 // bytes of text
+	turnTokens   = 4 // around each message
+	usualOutput  = 4096
 )
 
 // estimate is what a call may use.
@@ -86,14 +85,23 @@ func (r *request) input() int64 {
 	return int64(r.facts.TextBytes+textPerToken-1)/textPerToken + int64(r.facts.Messages)*turnTokens
 }
 
-// usage is what a call used: as the provider says, or about what it must have been where an answer came without figures.
+// usage is what a call used. Only an answer that came to its end has the provider's last word. One that broke off is
+// reckoned: by what the provider has said so far and what has come. One that broke off before it had content is not
+// charged, nor is a request that failed.
 func (r *request) usage(a *relay.Attempt) sdk.Usage {
-	if a.Usage.Known || a.Failure != nil && !a.Content {
+	switch {
+	case a.Usage.Known && (a.Failure == nil || a.Failure.Kind == sdk.UpstreamEmpty):
 		return a.Usage
+	case a.Failure != nil && !a.Content:
+		return sdk.Usage{}
 	}
-	per := int64(textPerToken)
-	if r.facts.Stream {
-		per = streamPerToken
+	u := a.Usage
+	u.Known = false
+	if u.TotalInput() == 0 {
+		u.Input = r.input()
 	}
-	return sdk.Usage{Input: r.input(), Output: max(a.Read/per, 1)}
+	if n := max(a.Tokens, 1) - u.TotalOutput(); n > 0 {
+		u.Output += n
+	}
+	return u
 }

@@ -20,7 +20,8 @@ type pipe interface {
 	end() piece              // the upstream has ended the body in good order
 	progress() (content, done bool)
 	tally() (sdk.Usage, sdk.Reason)
-	failer() any // what may know how a failure is written at this place of the stream; see dialect.Failer
+	tokens() int64 // about how many the answer has so far, where nobody says
+	failer() any   // what may know how a failure is written at this place of the stream; see dialect.Failer
 	close()
 }
 
@@ -35,6 +36,8 @@ type passage struct {
 	scratch []byte
 	content bool
 	done    bool
+	frames  int64 // passed since there was content
+	bytes   int64 // of them
 }
 
 func (a *active) newPassage() *passage {
@@ -51,7 +54,19 @@ func (a *active) newPassage() *passage {
 func (p *passage) progress() (content, done bool) { return p.content, p.done }
 func (p *passage) tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
 func (p *passage) close()                         {}
-func (p *passage) failer() any                    { return p.obs }
+
+// What tokens are reckoned at.
+const (
+	tokenBytes = 4   // of text
+	frameBytes = 256 // of a stream's frame, besides its text
+)
+
+// tokens counts one for each frame, which has no less, and more for what is over the usual length of one.
+func (p *passage) tokens() int64 {
+	return p.frames + max(0, p.bytes-p.frames*frameBytes)/tokenBytes
+}
+
+func (p *passage) failer() any { return p.obs }
 
 // feed passes the frames that are now whole. Those that lie in the chunk are passed as ranges of it; neighbours become
 // one segment.
@@ -109,6 +124,10 @@ func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Fai
 	}
 	seen := p.obs.Frame(f)
 	p.content, p.done = p.content || seen.Content, p.done || seen.Done
+	if p.content && !p.done {
+		p.frames++
+		p.bytes += int64(len(f.Raw))
+	}
 	switch {
 	case seen.Failure != nil:
 		return nil, false, seen.Failure

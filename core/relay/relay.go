@@ -191,6 +191,7 @@ type Attempt struct {
 	Broke      bool         // the answer ended before its end
 	Usage      sdk.Usage
 	Read       int64 // bytes of the answer
+	Tokens     int64 // about how many those are, where nobody says
 	Started    time.Time
 	First      time.Time // content; zero: there was none
 	Ended      time.Time

@@ -22,6 +22,7 @@ type translation struct {
 	out     []byte
 	usage   sdk.Usage
 	reason  sdk.Reason
+	text    int64 // bytes of text, reasoning and tool input
 	content bool
 	done    bool
 	ended   bool
@@ -60,6 +61,7 @@ func (a *active) newTranslation(upstreamStream, clientStream bool) (*translation
 
 func (t *translation) progress() (content, done bool) { return t.content, t.done }
 func (t *translation) tally() (sdk.Usage, sdk.Reason) { return t.usage, t.reason }
+func (t *translation) tokens() int64                  { return (t.text + tokenBytes - 1) / tokenBytes }
 func (t *translation) close()                         { t.dec.Close() }
 func (t *translation) failer() any                    { return t.enc }
 
@@ -185,6 +187,7 @@ func (t *translation) write() *sdk.Failure {
 			continue
 		}
 		t.content = t.content || e.Content()
+		t.text += int64(e.Text.Len())
 		t.out = t.enc.Event(t.out, e)
 	}
 	return nil

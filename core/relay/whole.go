@@ -183,6 +183,7 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 	if a.rec.First.IsZero() {
 		a.rec.First = time.Now()
 	}
+	a.rec.Tokens = a.rec.Read / tokenBytes
 	if !a.claim() {
 		return lostRace()
 	}
