@@ -193,9 +193,12 @@ func TestLedgerKilled(t *testing.T) {
 		rounds = 1000
 	}
 	var calls atomic.Int64
+	var moment killMoment
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) { // each call has a number of tokens to itself
+		n := calls.Add(1)
+		moment.pass()
 		says("application/json", fmt.Sprintf(`{"id":"1","object":"chat.completion","created":1,"model":"big","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],`+
-			`"usage":{"prompt_tokens":%d,"completion_tokens":1,"total_tokens":1}}`, calls.Add(1)))(w, r)
+			`"usage":{"prompt_tokens":%d,"completion_tokens":1,"total_tokens":1}}`, n))(w, r)
 	})
 	u.forget = true
 	dir := t.TempDir()
@@ -204,7 +207,7 @@ func TestLedgerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range rounds {
-		killUnderLoad(t, dir, config)
+		killUnderLoad(t, dir, config, moment.after(1+mathrand.Int64N(150)))
 	}
 	u.Close() // and with it what is on its way
 	state := filepath.Join(dir, "state")
@@ -245,8 +248,27 @@ func judgeKilled(t *testing.T, rows []store.Row, calls int64, rounds int) {
 	}
 }
 
+// killMoment is the moment of a call by its number from now on.
+type killMoment struct {
+	left    atomic.Int64
+	reached chan struct{}
+}
+
+// after gives what is closed when so many calls have come; one at a time.
+func (m *killMoment) after(n int64) <-chan struct{} {
+	m.reached = make(chan struct{})
+	m.left.Store(n)
+	return m.reached
+}
+
+func (m *killMoment) pass() {
+	if m.left.Add(-1) == 0 {
+		close(m.reached)
+	}
+}
+
 // killUnderLoad starts a gateway, has eight clients use it and kills it at some moment.
-func killUnderLoad(t *testing.T, dir, config string) {
+func killUnderLoad(t *testing.T, dir, config string, moment <-chan struct{}) {
 	t.Helper()
 	g := &served{t: t, dir: dir, log: new(logBuffer), ended: make(chan struct{})}
 	ready := filepath.Join(dir, "ready.json")
@@ -273,7 +295,14 @@ func killUnderLoad(t *testing.T, dir, config string) {
 			}
 		})
 	}
-	time.Sleep(20*time.Millisecond + time.Duration(mathrand.Int64N(int64(50*time.Millisecond)))) // a random moment; nothing is judged by it
+	g.await("calls", func() bool {
+		select {
+		case <-moment:
+			return true
+		default:
+			return false
+		}
+	})
 	g.cmd.Process.Kill()
 	<-g.ended
 	cancel()

@@ -12,7 +12,11 @@ const ledgerClosing = 10 * time.Second
 
 // openLedger opens the ledger on the store that is open, and settles what an earlier process left.
 func (p *process) openLedger(ctx context.Context) error {
-	l, _, err := ledger.Open(ctx, ledger.Options{Dir: p.state, Store: p.store, Log: p.log})
+	cfg, err := p.loader.Read()
+	if err != nil {
+		return p.refused(err)
+	}
+	l, _, err := ledger.Open(ctx, ledger.Options{Dir: p.state, Store: p.store, Power: cfg.Durability == "power", Log: p.log})
 	if err != nil {
 		return &exitError{exitFailure, err.Error()}
 	}

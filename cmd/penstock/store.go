@@ -15,7 +15,7 @@ func (p *process) openStore(ctx context.Context) error {
 	if err != nil {
 		return p.refused(err)
 	}
-	p.store, err = store.Open(ctx, store.Options{URL: cfg.StoreURL, Dir: p.state, Log: p.log})
+	p.store, err = store.Open(ctx, store.Options{URL: cfg.StoreURL, Dir: p.state, Durable: cfg.Durability == "power", Log: p.log})
 	if err != nil {
 		return &exitError{exitFailure, err.Error()}
 	}
