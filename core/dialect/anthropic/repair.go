@@ -7,10 +7,15 @@ import (
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 )
 
-// Repairs leaves out thinking blocks without a signature: the gateway makes them of another provider's reasoning, clients
-// send them back, and Anthropic refuses a request that holds one. What is signed stays byte for byte.
+// openAISealed begins what OpenAI seals its reasoning as. The gateway gives it to clients as redacted thinking, so that it
+// may come back to OpenAI.
+const openAISealed = "gAAAA"
+
+// Repairs leaves out thinking blocks that are not Anthropic's: those without a signature, which the gateway makes of another
+// provider's reasoning, and what OpenAI has sealed. Clients send both back, and Anthropic refuses a request that holds one.
+// What is signed stays byte for byte.
 func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
-	if !bytes.Contains(doc.Body, []byte(`"thinking"`)) {
+	if !bytes.Contains(doc.Body, []byte(`thinking"`)) {
 		return dst
 	}
 	messages, ok := doc.Member(0, "messages")
@@ -22,7 +27,7 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 			continue
 		}
 		if content, ok := doc.Member(m, "content"); ok && doc.Kind(content) == jsonspan.Array {
-			if e, ok := dialect.WithoutItems(doc, content, func(block int) bool { return unsigned(doc, block) }); ok {
+			if e, ok := dialect.WithoutItems(doc, content, func(block int) bool { return foreign(doc, block) }); ok {
 				dst = append(dst, e)
 			}
 		}
@@ -30,14 +35,23 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 	return dst
 }
 
-func unsigned(doc *jsonspan.Doc, block int) bool {
+// foreign says whether a block is thinking of another provider.
+func foreign(doc *jsonspan.Doc, block int) bool {
 	if doc.Kind(block) != jsonspan.Object {
 		return false
 	}
 	kind, ok := doc.Member(block, "type")
-	if !ok || !doc.Is(kind, "thinking") {
-		return false
+	switch {
+	case ok && doc.Is(kind, "thinking"):
+		signature, ok := doc.Member(block, "signature")
+		return !ok || doc.Kind(signature) == jsonspan.Null || doc.Is(signature, "") || sealed(doc, signature)
+	case ok && doc.Is(kind, "redacted_thinking"):
+		data, ok := doc.Member(block, "data")
+		return ok && sealed(doc, data)
 	}
-	signature, ok := doc.Member(block, "signature")
-	return !ok || doc.Kind(signature) == jsonspan.Null || doc.Is(signature, "")
+	return false
+}
+
+func sealed(doc *jsonspan.Doc, text int) bool {
+	return bytes.HasPrefix(doc.Raw(text), []byte(`"`+openAISealed))
 }

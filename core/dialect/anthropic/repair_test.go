@@ -23,6 +23,9 @@ func TestRepairs(t *testing.T) {
 	f(`{"messages":[{"content":[{"type":"thinking","thinking":"x"}, {"type":"text","text":"a"} ]}]}`, `{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
 	f(`{"messages":[{"content":[{"type":"thinking","thinking":"x","signature":""},{"type":"tool_use"},{"type":"thinking","thinking":"y","signature":"s"}]}]}`,
 		`{"messages":[{"content":[{"type":"tool_use"},{"type":"thinking","thinking":"y","signature":"s"}]}]}`)
+	f(`{"messages":[{"content":[{"type":"redacted_thinking","data":"gAAAAABo"},{"type":"text","text":"a"}]}]}`, `{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
+	f(`{"messages":[{"content":[{"type":"thinking","thinking":"x","signature":"gAAAAABo"},{"type":"text","text":"a"}]}]}`, `{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
+	same(`{"messages":[{"content":[{"type":"redacted_thinking","data":"EmwKAhgB"},{"type":"redacted_thinking"},{"type":"text","text":"a"}]}]}`)
 	same(`{"messages":[{"content":[ {"type":"thinking","thinking":"x","signature":"s"} , {"type":"text"}]}]}`)
 	same(`{"messages":[{"content":[{"type":"thinking","thinking":"x"}]}]}`)
 	same(`{"thinking":{"type":"enabled"},"messages":[{"content":"thinking"},{"content":[]},3,{}]}`)

@@ -176,7 +176,7 @@ func (s *stream) close(dst []byte) []byte { return s.shut(append(dst, '}'), "") 
 // shut ends a chunk whose delta is closed. A client that asked for usage gets the member in each chunk.
 func (s *stream) shut(dst []byte, reason string) []byte {
 	dst = append(dst, `,"finish_reason":`...)
-	dst = append(quoteOrNull(dst, reason), "}]"...)
+	dst = append(dialect.AppendQuoteOrNull(dst, reason), "}]"...)
 	if reason != "" {
 		dst = s.opts.Seams.Append(dst)
 	}

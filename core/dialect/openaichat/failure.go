@@ -12,35 +12,7 @@ import (
 // AppendError writes {"error":{message, type, param, code}}, all four as OpenAI's reference has them. The request's id
 // goes in a header only.
 func (Dialect) AppendError(dst []byte, f *sdk.Failure, _ string) []byte {
-	if dialect.Passes(f) {
-		return append(dst, f.Body...)
-	}
-	form := dialect.FormOf(f.Kind)
-	typ, code := form.OpenAI, form.Code
-	if f.Kind != sdk.UpstreamAuth { // its words would look like a verdict on the client's own key
-		if f.Type != "" {
-			typ = f.Type
-		}
-		if f.Code != "" {
-			code = f.Code
-		}
-	}
-	dst = append(dst, `{"error":{"message":`...)
-	dst = jsonspan.AppendQuote(dst, dialect.Said(f))
-	dst = append(dst, `,"type":`...)
-	dst = jsonspan.AppendQuote(dst, typ)
-	dst = append(dst, `,"param":`...)
-	dst = quoteOrNull(dst, f.Param)
-	dst = append(dst, `,"code":`...)
-	dst = quoteOrNull(dst, code)
-	return append(dst, "}}"...)
-}
-
-func quoteOrNull(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return jsonspan.AppendQuote(dst, s)
+	return dialect.AppendOpenAIError(dst, f)
 }
 
 // AppendStreamError writes the error as a chunk of its own. No [DONE] follows it: OpenAI's SDKs raise on the chunk, and
