@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -123,7 +124,11 @@ func (c *compilation) provider(p *config.Provider) {
 		o.Isolate = p.ID
 	}
 	process, err := c.Host.Acquire(c.ctx, prog, o)
-	if err != nil {
+	switch {
+	case errors.Is(err, pluginhost.ErrPin):
+		c.fail(at+".sha256", "penstock plugin pin "+p.Plugin, "%v", err)
+		return
+	case err != nil:
 		c.fail(at+".plugin", "", "%v", err)
 		return
 	}

@@ -86,13 +86,16 @@ func New(o Options) *Host {
 	return &Host{opt: o, forker: newForker(), processes: make(map[key]*Process)}
 }
 
+// ErrPin says that an executable is not the one that it was pinned to.
+var ErrPin = errors.New("SHA-256")
+
 var errClosed = errors.New("plugin host: closed")
 
 // Acquire gives the process of a program, and starts it where it is not running. It returns when the process has greeted
 // and its manifest is good. Each Acquire wants a Release.
 func (h *Host) Acquire(ctx context.Context, prog Program, o AcquireOptions) (*Process, error) {
 	if o.SHA256 != "" && !strings.EqualFold(strings.TrimPrefix(o.SHA256, "sha256:"), prog.Hash) {
-		return nil, fmt.Errorf("plugin %q: %s has SHA-256 %s: want %s, as the configuration says", prog.Name, prog.Path, prog.Hash, o.SHA256)
+		return nil, fmt.Errorf("plugin %q: %s has %w %s: want %s, as the configuration says", prog.Name, prog.Path, ErrPin, prog.Hash, o.SHA256)
 	}
 	p, err := h.hold(prog, key{program: prog.Key(), isolate: o.Isolate, mtls: o.MTLS})
 	if err != nil {

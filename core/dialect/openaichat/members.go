@@ -66,8 +66,8 @@ func (t *thought) end(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendAnnotation writes a citation. A source on the web becomes a url_citation without a range, which other dialects
-// do not give; what is an annotation already, or has no URL, stays as it is.
+// appendAnnotation writes a citation. A source on the web becomes a url_citation, with the range that responses give it
+// beside the URL; where none is known it is empty. What is an annotation already, or has no URL, stays as it is.
 func appendAnnotation(dst []byte, v sdk.Value) []byte {
 	var doc jsonspan.Doc
 	if doc.Parse(v.Raw(), jsonspan.Limits{AllowDuplicates: true}) != nil {
@@ -77,15 +77,16 @@ func appendAnnotation(dst []byte, v sdk.Value) []byte {
 	if _, done := member(&doc, 0, "url_citation"); done || !ok || doc.Kind(url) != jsonspan.String {
 		return append(dst, v.Raw()...)
 	}
-	dst = append(dst, `{"type":"url_citation","url_citation":{"start_index":0,"end_index":0,"url":`...)
-	dst = append(dst, doc.Raw(url)...)
-	dst = append(dst, `,"title":`...)
-	if title, ok := member(&doc, 0, "title"); ok && doc.Kind(title) == jsonspan.String {
-		dst = append(dst, doc.Raw(title)...)
-	} else {
-		dst = append(dst, `""`...)
+	own := func(dst []byte, name string, kind jsonspan.Kind, otherwise string) []byte {
+		if i, ok := member(&doc, 0, name); ok && doc.Kind(i) == kind {
+			return append(dst, doc.Raw(i)...)
+		}
+		return append(dst, otherwise...)
 	}
-	return append(dst, "}}"...)
+	dst = own(append(dst, `{"type":"url_citation","url_citation":{"start_index":`...), "start_index", jsonspan.Number, "0")
+	dst = own(append(dst, `,"end_index":`...), "end_index", jsonspan.Number, "0")
+	dst = append(append(dst, `,"url":`...), doc.Raw(url)...)
+	return append(own(append(dst, `,"title":`...), "title", jsonspan.String, `""`), "}}"...)
 }
 
 // finishWord is the finish_reason of a reason. A choice that calls tools ends for them even where its provider says that
