@@ -19,8 +19,8 @@ import (
 )
 
 func newPolicy() *cobra.Command {
-	cmd := &cobra.Command{Use: "policy", Short: "Router policies: check, test, explain", Args: cobra.NoArgs}
-	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyExplain(), newPolicyDoc())
+	cmd := &cobra.Command{Use: "policy", Short: "Router policies: check, test, explain, replay", Args: cobra.NoArgs}
+	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyExplain(), newPolicyReplay(), newPolicyDoc())
 	return cmd
 }
 

@@ -24,6 +24,7 @@ import (
 // explainFlags are the flags of `penstock policy explain`.
 type explainFlags struct {
 	config, request, output string
+	requestID               string
 	live                    bool
 	headers                 []string
 	to                      adminFlags
@@ -36,8 +37,9 @@ func newPolicyExplain() *cobra.Command {
 		Use:   "explain",
 		Short: "Tell what routing would do with a request, and why",
 		Long: "Tell what routing would do with a request, and why: the branches, the candidates in their order, and what was passed\n" +
-			"over. The configuration is the file's, or that of a running gateway with --live. No provider is called.",
-		Example: "  penstock policy explain --model auto\n  penstock policy explain --live --key ci --request body.json -o json",
+			"over. The configuration is the file's, or that of a running gateway with --live. No provider is called. With\n" +
+			"--request-id it tells what was decided about a request that was served.",
+		Example: "  penstock policy explain --request-id req_06f…\n  penstock policy explain --model auto\n  penstock policy explain --live --key ci --request body.json -o json",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -48,6 +50,7 @@ func newPolicyExplain() *cobra.Command {
 	fl.StringVar(&f.question.Dialect, "dialect", "", "dialect of the request; default: openai-chat")
 	fl.StringVar(&f.request, "request", "", "file with the body of the request, or - for standard input; default: a short text")
 	fl.StringArrayVarP(&f.headers, "header", "H", nil, "header of the request, \"name: value\"")
+	fl.StringVar(&f.requestID, "request-id", "", "tell what was decided about a request that was served, as its gateway has kept it")
 	fl.BoolVar(&f.live, "live", false, "ask a running gateway")
 	f.to.add(cmd)
 	outputFlag(cmd, &f.output, "table", "json")
@@ -55,14 +58,15 @@ func newPolicyExplain() *cobra.Command {
 }
 
 func (f *explainFlags) run(cmd *cobra.Command) error {
-	if err := f.read(cmd.InOrStdin()); err != nil {
-		return err
-	}
 	var e *route.Explanation
-	var err error
-	if f.live {
+	err := f.read(cmd.InOrStdin())
+	switch {
+	case err != nil:
+	case f.requestID != "":
+		e, err = f.kept(cmd.Context())
+	case f.live:
 		e, err = f.ask(cmd.Context())
-	} else {
+	default:
 		e, err = f.compile(cmd.Context())
 	}
 	if err != nil {
@@ -77,8 +81,8 @@ func (f *explainFlags) run(cmd *cobra.Command) error {
 // read completes the question.
 func (f *explainFlags) read(stdin io.Reader) error {
 	q := &f.question
-	if q.Model == "" && f.request == "" {
-		return errors.New("name a --model, or a --request that does")
+	if q.Model == "" && f.request == "" && f.requestID == "" {
+		return errors.New("name a --model, a --request that does, or a --request-id")
 	}
 	for _, h := range f.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -186,15 +190,18 @@ func showExplanation(cmd *cobra.Command, e *route.Explanation) error {
 	for _, line := range e.Failures {
 		fmt.Fprintln(out, "failed, on_error takes its place: "+line)
 	}
+	if e.Failed != "" {
+		fmt.Fprintln(out, "failed: "+e.Failed)
+	}
 	for _, line := range e.Prints {
 		fmt.Fprintln(out, "print: "+line)
 	}
 	var rows [][]string
 	for i, c := range e.Candidates {
-		rows = append(rows, []string{strconv.Itoa(i + 1), c.Deployment, c.Model, c.Provider, ""})
+		rows = append(rows, []string{strconv.Itoa(i + 1), c.Deployment, c.Model, c.Provider, c.Plan})
 	}
 	for _, s := range e.Skips {
 		rows = append(rows, []string{"-", s.Deployment, "branch " + strconv.Itoa(s.Branch), s.Stage, s.Reason})
 	}
-	return table(cmd, []string{"try", "deployment", "model", "provider", "why not"}, rows)
+	return table(cmd, []string{"try", "deployment", "model", "provider", "plan, or why not"}, rows)
 }

@@ -19,12 +19,15 @@ import (
 const maxPolicyFiles = 64
 
 // PolicyFiles lists the files that the routers of a configuration stand on, those that do not exist included: each
-// policy, its tests, and what these load.
+// policy and shadow, its tests, and what these load.
 func PolicyFiles(cfg *config.Config) []string {
 	var all []string
+	var names []string
 	for i := range cfg.Routers {
-		name := cfg.Routers[i].Policy
-		if strings.HasPrefix(name, embedded) {
+		names = append(names, cfg.Routers[i].Policy, cfg.Routers[i].Shadow)
+	}
+	for _, name := range names {
+		if name == "" || strings.HasPrefix(name, embedded) {
 			continue
 		}
 		dir, file := filepath.Dir(name), filepath.Base(name)
