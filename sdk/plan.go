@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 )
@@ -41,6 +42,21 @@ type Note struct {
 // Approximate notes a member that was sent as something near to what was asked.
 func (p *Plan) Approximate(path, why string) {
 	p.Dropped = append(p.Dropped, Note{Path: path, Why: why, Approximate: true})
+}
+
+// DropAbout notes what the client says about a document and the provider has no members for: its context and the wish that
+// it be cited and, where it has no titles either, its title.
+func (p *Plan) DropAbout(path string, m *Media, titled bool) {
+	const why = "the provider's documents have no such member"
+	if !titled && !m.Title.Empty() {
+		p.Drop(path+".title", why)
+	}
+	if !m.Context.Empty() {
+		p.Drop(path+".context", why)
+	}
+	if strings.Contains(string(m.Citations.Raw()), "true") { // {"enabled":true}
+		p.Drop(path+".citations", why)
+	}
 }
 
 // ApproximateEffort notes an effort of reasoning that was sent as a budget of tokens, or as another effort.

@@ -42,6 +42,9 @@ func (e *encoding) arrange() error {
 		if len(bs) == 0 && m.Role == sdk.User {
 			e.plan.Drop(m.Path, "the message is empty")
 		}
+		if len(bs) > 0 && (m.Role == sdk.System || m.Role == sdk.Developer) {
+			e.plan.Approximate(m.Path, "a system text after the first turn is sent as text of the user")
+		}
 		e.speak(m.Role == sdk.Assistant, bs)
 		last = m
 	}

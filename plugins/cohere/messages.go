@@ -136,6 +136,8 @@ func (e *encoding) part(b block) error {
 	switch {
 	case b.Kind == sdk.PartText, b.Kind == sdk.PartRefusal:
 	case b.Kind == sdk.PartDocument && b.Media != nil && b.Media.Body.Present():
+		e.plan.DropAbout(b.path, b.Media, false)
+		e.plan.Approximate(b.path, "the document is sent as text")
 		text = b.Media.Body
 	case b.Kind == sdk.PartImage && b.Media != nil:
 		return e.image(b)

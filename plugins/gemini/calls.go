@@ -133,6 +133,8 @@ func (e *encoding) result(a answered) (after []block, err error) {
 		p := block{&a.Result.Parts[i], sdk.PartPath(a.path, a.Result.Parts, i)}
 		text := p.Text
 		if p.Kind == sdk.PartDocument && p.Media != nil && p.Media.Body.Present() {
+			e.plan.DropAbout(p.path, p.Media, false)
+			e.plan.Approximate(p.path, "the document is sent as text")
 			p.Kind, text = sdk.PartText, p.Media.Body
 		}
 		switch p.Kind {
@@ -145,6 +147,7 @@ func (e *encoding) result(a answered) (after []block, err error) {
 			if e.generation == since3 && p.Media != nil && p.Media.Data.Present() && mimeOf(p.Kind, p.Media) != "" {
 				inside = append(inside, p)
 			} else {
+				e.plan.Approximate(p.path, "the model takes no media in a result: sent beside it")
 				after = append(after, p)
 			}
 		default:

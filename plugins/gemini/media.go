@@ -15,8 +15,10 @@ func (e *encoding) media(b block) error {
 		return &sdk.Invalid{Path: b.path, Message: "want content"}
 	}
 	mime := mimeOf(b.Kind, m)
+	e.plan.DropAbout(b.path, m, false)
 	switch {
 	case m.Body.Present():
+		e.plan.Approximate(b.path, "the document is sent as text")
 		e.text(m.Body)
 		return nil
 	case m.Data.Present() && mime != "":

@@ -28,6 +28,9 @@ func (e *encoding) arrange() error {
 			e.system = append(e.system, said...)
 			continue
 		}
+		if len(said) > 0 && (m.Role == sdk.System || m.Role == sdk.Developer) {
+			e.plan.Approximate(m.Path, "a system text after the first turn is sent as text of the user")
+		}
 		e.speak(m.Role == sdk.Assistant, said)
 	}
 	if len(e.turns) == 0 && len(e.system) > 0 {

@@ -92,6 +92,8 @@ func (e *encoding) sort(m *message, parts []sdk.Part, path string) error {
 			if b.Media == nil || !b.Media.Body.Present() {
 				return &sdk.Inexpressible{What: "a document that is no text", Path: b.path}
 			}
+			e.plan.DropAbout(b.path, b.Media, false)
+			e.plan.Approximate(b.path, "the document is sent as text")
 			m.say(b.Media.Body)
 		case sdk.PartAudio:
 			return &sdk.Inexpressible{What: "audio input", Path: b.path}

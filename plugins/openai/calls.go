@@ -180,8 +180,11 @@ func (e *encoding) result(p piece) error {
 		case part.Kind == sdk.PartText:
 			add(part.Text)
 		case part.Kind == sdk.PartDocument && part.Media != nil && part.Media.Body.Present():
+			e.plan.DropAbout(part.path, part.Media, false)
+			e.plan.Approximate(part.path, "the document is sent as text")
 			add(part.Media.Body)
 		case part.Kind == sdk.PartImage, part.Kind == sdk.PartDocument, part.Kind == sdk.PartAudio:
+			e.plan.Approximate(part.path, "a tool message holds text only: sent with the next message of the user")
 			e.moved = append(e.moved, part)
 			moved = true
 		default:

@@ -83,8 +83,10 @@ func (e *encoding) audio(m *sdk.Media, path string) error {
 }
 
 func (e *encoding) document(m *sdk.Media, path string) error {
+	e.plan.DropAbout(path, m, true)
 	switch {
 	case m.Body.Present():
+		e.plan.Approximate(path, "the document is sent as text")
 		e.documentText(m, m.Body)
 		return nil
 	case len(m.Parts) > 0:
@@ -180,6 +182,10 @@ func (e *encoding) inputMedia(p piece) error {
 }
 
 func (e *encoding) inputFile(m *sdk.Media, path string) error {
+	e.plan.DropAbout(path, m, true)
+	if m.Body.Present() {
+		e.plan.Approximate(path, "the document is sent as text")
+	}
 	switch {
 	case m.Body.Present() && m.Title.Empty():
 		e.inputText(m.Body)

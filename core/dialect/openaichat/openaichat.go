@@ -34,7 +34,7 @@ func (Dialect) Places(member string) []string {
 	case "max_completion_tokens":
 		return []string{member, "max_tokens"}
 	case "reasoning":
-		return []string{"reasoning_effort", member}
+		return []string{"reasoning_effort", member, "thinking", "enable_thinking"}
 	case "tools":
 		return []string{member, "functions"}
 	case "tool_choice":
