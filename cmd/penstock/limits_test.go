@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,8 +35,11 @@ retry: {attempts: 1}
 // ask1000 costs 0.002 USD at most for its answer, and some for its text.
 const ask1000 = `{"model":"m","max_tokens":1000,"messages":[{"role":"user","content":"x"}]}`
 
-// countersServer starts a server for counters on a socket, and gives its URL.
-func countersServer(t *testing.T) string {
+// ratedKey is a second key in some configurations of these tests.
+const ratedKey = "psk-for-the-tests-of-the-program-000002"
+
+// startCounters starts a server for counters on a socket, and gives its URL and its process.
+func startCounters(t *testing.T) (url string, server *os.Process) {
 	t.Helper()
 	for _, name := range []string{"valkey-server", "redis-server"} {
 		bin, err := exec.LookPath(name)
@@ -56,13 +60,13 @@ func countersServer(t *testing.T) string {
 			cmd.Wait()
 			os.RemoveAll(dir)
 		})
-		return "unix://" + socket
+		return "unix://" + socket, cmd.Process
 	}
 	if os.Getenv("CI") == "true" {
 		t.Fatal("neither valkey-server nor redis-server is installed")
 	}
 	t.Skip("neither valkey-server nor redis-server is installed")
-	return ""
+	return "", nil
 }
 
 // TestBudgetRace sends 200 requests at once against money for 40: exactly 40 are let through, on one node and on two that
@@ -108,7 +112,10 @@ func TestBudgetRace(t *testing.T) {
 		}
 	}
 	t.Run("one node", func(t *testing.T) { f(t, 1, "") })
-	t.Run("two nodes", func(t *testing.T) { f(t, 2, "counters: {url: "+strconv.Quote(countersServer(t))+"}") })
+	t.Run("two nodes", func(t *testing.T) {
+		url, _ := startCounters(t)
+		f(t, 2, "counters: {url: "+strconv.Quote(url)+"}")
+	})
 }
 
 // keyShown is what GET /api/v1/key says of money, in nano-USD.
@@ -306,5 +313,44 @@ func TestKeysOfTheStore(t *testing.T) {
 	run(exitNotFound, "rotate", "laptop")
 	if strings.Contains(s.log.String(), second) {
 		t.Error("the log shows a secret")
+	}
+}
+
+// TestCountersOutage: while the counters' server is stopped a key without a budget is served, as on_outage says, and one with
+// a budget gets 503; nobody waits long, and what was counted before is counted after.
+func TestCountersOutage(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	url, server := startCounters(t)
+	text := strings.Replace(limited(up, `budget: {usd: 1}`, "counters: {url: "+strconv.Quote(url)+"}"), "keys: [", "keys: [{name: rated, secret: "+ratedKey+", limits: {rpm: 3}}, ", 1)
+	s := serveText(t, text)
+	try := func(key string) int {
+		return s.post("/v1/chat/completions", ask1000, "Authorization", "Bearer "+key).status
+	}
+	s.await("the counters' server", func() bool { return try(testKey) == 200 })
+	before := try(ratedKey)
+	left, _ := s.keyShown()
+	if err := server.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		begun := time.Now()
+		rated, budgeted := try(ratedKey), try(testKey)
+		if rated != 200 || budgeted != 503 {
+			t.Errorf("without counters: %d for a key of 3 a minute, want 200; %d for one with a budget, want 503", rated, budgeted)
+		}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("two requests took %s", took)
+		}
+	}
+	if err := server.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	s.await("the counters to be back", func() bool { return try(testKey) == 200 })
+	now, _ := s.keyShown()
+	if spent := left - now; spent <= 0 || spent > 20_000 {
+		t.Errorf("one request after the outage has used %s USD of the budget", spent)
+	}
+	if before != 200 || try(ratedKey) != 200 {
+		t.Error("the rate was used by requests that it did not count")
 	}
 }

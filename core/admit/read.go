@@ -49,7 +49,7 @@ func NewRead[V any](load func(context.Context) (V, error)) *Read[V] {
 
 // Start implements Starter.
 func (r *Read[V]) Start(ctx context.Context) {
-	if r.fresh(time.Now()) != nil || !r.starting.CompareAndSwap(false, true) {
+	if now := time.Now(); r.fresh(now) != nil || r.down.is(now) || !r.starting.CompareAndSwap(false, true) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)

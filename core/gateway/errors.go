@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ func (r *request) fail(f *sdk.Failure) {
 	if r.ex.Committed() {
 		return
 	}
-	r.status = r.dialect.Status(f)
+	r.status = r.statusOf(f)
 	body := r.dialect.AppendError(r.out[:0], f, r.id)
 	r.clock.Done()
 	fields := r.appendIdentity(r.fields[:0])
@@ -37,6 +38,15 @@ func (r *request) fail(f *sdk.Failure) {
 	if r.ex.Commit(r.status, fields, int64(len(body))) == nil && r.ex.Write(body) == nil {
 		r.ex.End(nil)
 	}
+}
+
+// statusOf is the HTTP status of a failure: the dialect's, but that OpenRouter's clients know a spent budget by 402
+// (https://openrouter.ai/docs/api-reference/errors).
+func (r *request) statusOf(f *sdk.Failure) int {
+	if f.Kind == sdk.BudgetSpent && bytes.HasPrefix(r.ex.Head().Path(), []byte("/api/v1/")) {
+		return 402
+	}
+	return r.dialect.Status(f)
 }
 
 // appendRetry tells a client's SDK whether and when a retry is of use (CONVENTIONS 1.1).
