@@ -290,6 +290,36 @@ keys: [{name: test, secret: `+testKey+`}]
 	}
 }
 
+// TestTokenIsWithdrawn replaces a token that the service no longer takes before its time, within the request.
+func TestTokenIsWithdrawn(t *testing.T) {
+	g := newGoogle(t)
+	var withdrawn atomic.Bool
+	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if withdrawn.Load() && r.Header.Get("Authorization") == "Bearer ya29.1" {
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, `{"error":{"code":401,"message":"Request had invalid authentication credentials.","status":"UNAUTHENTICATED"}}`)
+			return
+		}
+		io.WriteString(w, geminiAnswer)
+	})
+	s := serveText(t, `
+providers:
+  vertex: {plugin: gemini, base_url: `+u.URL+`, config: {project: p}, credentials: [{name: main, service_account: `+g.keyFile(t)+`}]}
+models: {gemini: {deployments: [{provider: vertex, model: gemini-2.5-flash}]}}
+keys: [{name: test, secret: `+testKey+`}]
+`)
+	for n, want := range []string{"Bearer ya29.1", "Bearer ya29.2", "Bearer ya29.2"} {
+		a := s.post("/v1/chat/completions", `{"model":"gemini","messages":[{"role":"user","content":"hi"}]}`)
+		if got := u.last().header.Get("Authorization"); a.status != 200 || got != want {
+			t.Errorf("request %d: %d %s with %q, want %q", n, a.status, a.body, got, want)
+		}
+		withdrawn.Store(true)
+	}
+	if n := u.count(); n != 4 {
+		t.Errorf("%d upstream requests, want 4", n)
+	}
+}
+
 func TestTokenIsNotToBeHad(t *testing.T) {
 	g := newGoogle(t)
 	g.refuses.Store(true)

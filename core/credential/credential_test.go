@@ -233,10 +233,22 @@ func TestRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token.Refused(first)
+		if !token.Refused(first) {
+			t.Error("the first token is not given up")
+		}
 		expect(t, token, bearer(2), 0)
-		token.Refused(first) // news of an old one
+		if !token.Refused(first) { // by another request, meanwhile
+			t.Error("no other token after a refusal of the last one")
+		}
+		if token.Refused([]byte(bearer(2))) {
+			t.Error("a second token is given up within a minute")
+		}
 		expect(t, token, bearer(2), 0)
+		time.Sleep(giveUpEvery)
+		if !token.Refused([]byte(bearer(2))) {
+			t.Error("a second token is not given up after a minute")
+		}
+		expect(t, token, bearer(3), 0)
 	})
 }
 

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -38,6 +39,7 @@ type Token struct {
 	failure error     // of the last fetch, given to all who come before again
 	again   time.Time // when the plugin is next asked after it
 	pause   time.Duration
+	gaveUp  time.Time      // when a token was given up since it was refused
 	renews  sync.WaitGroup // Add under mu, and not when closed
 }
 
@@ -63,12 +65,21 @@ func (t *Token) Fields() ([]byte, error) {
 	return h.fields, nil
 }
 
-// Refused says that an upstream has refused these lines: if they are those in keeping they are kept no longer, and the
-// next request waits for others. A token may be withdrawn before its end.
-func (t *Token) Refused(fields []byte) {
-	if h := t.kept.Load(); h != nil && len(fields) > 0 && len(h.fields) > 0 && &h.fields[0] == &fields[0] {
-		t.kept.CompareAndSwap(h, nil)
+// Refused says that an upstream has refused these lines, and tells whether others are to be had. A token may be withdrawn
+// before its end, and is then kept no longer; but when another is refused soon after it, the tokens are not at fault.
+func (t *Token) Refused(fields []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.kept.Load()
+	switch {
+	case h == nil || !bytes.Equal(h.fields, fields):
+		return true // another has come meanwhile, or will
+	case time.Since(t.gaveUp) < giveUpEvery:
+		return false
 	}
+	t.gaveUp = time.Now()
+	t.kept.CompareAndSwap(h, nil)
+	return true
 }
 
 // first fetches a token for those who wait, unless one has just come or failed to.

@@ -36,6 +36,7 @@ func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process
 			token, release := c.tokens.Acquire(process, secret, c.Log)
 			c.keep(release)
 			made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }
+			made.Refused = token.Refused
 		default:
 			signer := credential.NewSigner(process, secret)
 			made.Authorize = func(s *relay.Signing) ([]byte, error) { return signer.Fields(credential.Request(*s)) }

@@ -18,8 +18,9 @@ import (
 // active is an attempt on its way. Its memory is used again by later tasks.
 type active struct {
 	*run
-	index      int // of its candidate
-	credential int // the index of its credential; noCredential
+	index      int    // of its candidate
+	credential int    // the index of its credential; noCredential
+	authorized []byte // what that gave
 	up         *Upstream
 	terms      *Terms
 	plan       *plan
@@ -45,7 +46,7 @@ type active struct {
 func (a *active) begin(r *run, i, credential int) {
 	c := &r.Candidates[i]
 	a.run, a.index, a.up, a.terms, a.plan = r, i, c.Upstream, &c.Terms, &r.plans[i]
-	a.credential, a.race, a.serving = credential, nil, false
+	a.credential, a.authorized, a.race, a.serving = credential, nil, nil, false
 	a.hideUsage, a.content, a.committed, a.timed, a.held = false, false, false, false, a.held[:0]
 	a.lost.Store(false)
 	if cap(a.held) > maxHeld {
@@ -224,8 +225,16 @@ func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
 		a.Log.Error("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
 		return sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")
 	}
+	a.authorized = lines
 	a.fields = append(a.fields, lines...)
 	return nil
+}
+
+// authorizedAnew says whether a refusal of the credential was one of a token that has ended before its time, in whose place
+// there is another.
+func (a *active) authorizedAnew(f *sdk.Failure) bool {
+	c := a.rec.Credential
+	return f.Kind == sdk.UpstreamAuth && a.rec.Status == 401 && c != nil && c.Refused != nil && a.authorized != nil && c.Refused(a.authorized)
 }
 
 // staticFields stand in every upstream request.

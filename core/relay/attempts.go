@@ -88,6 +88,9 @@ func (r *run) leave(a *active, f *sdk.Failure) {
 		return
 	}
 	o := follows(f, a.rec.Sent)
+	if a.authorizedAnew(f) {
+		o = outcome{then: now}
+	}
 	a.tellHealth(f, o)
 	if a.committed { // who may go on with it is in line already
 		return

@@ -50,6 +50,9 @@ type Credential struct {
 	Name string
 	// Authorize gives the header lines that authorize a request; nil: there are none. What it gives stays as it is.
 	Authorize func(s *Signing) ([]byte, error)
+	// Refused says that an upstream did not take lines of Authorize's, and tells whether others are to be had at once; nil:
+	// there are none.
+	Refused func(lines []byte) bool
 	// Health holds the credential back, for all models, while the provider refuses it or says that its money is spent; nil:
 	// nothing does.
 	Health *health.Backend
