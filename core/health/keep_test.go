@@ -144,8 +144,12 @@ func TestClusterHears(t *testing.T) {
 // await polls until a condition holds.
 func await(t *testing.T, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
+	tick, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-end:
 			t.Fatal("it did not come about within 20 s")
 		}
 	}

@@ -202,7 +202,15 @@ func TestTogether(t *testing.T) {
 	if admitted.Load() != 0 {
 		t.Errorf("%d were let through to a backend that is down", admitted.Load())
 	}
-	down.now = down.now.Add(time.Hour)
+}
+
+// TestOneOfManyIsTheProbe has many ask at the moment when a backend may be probed.
+func TestOneOfManyIsTheProbe(t *testing.T) {
+	down := newBench(t)
+	down.fail(5)
+	down.sleep(10 * time.Second)
+	var admitted atomic.Int64
+	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {
 			for range 1000 {
