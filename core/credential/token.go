@@ -15,10 +15,11 @@ import (
 // When a token is renewed, and how long the plugin is left alone after a failure. The pauses double from the first to
 // the last.
 const (
-	renewAhead = 5 * time.Minute // before its end; of a shorter-lived one, when half its life is over
-	minRenewal = time.Second     // between two renewals at least
-	firstPause = time.Second
-	lastPause  = time.Minute
+	renewAhead  = 5 * time.Minute // before its end; of a shorter-lived one, when half its life is over
+	minRenewal  = time.Second     // between two renewals at least
+	giveUpEvery = time.Minute     // between two tokens that are given up since they were refused, at least
+	firstPause  = time.Second
+	lastPause   = time.Minute
 )
 
 // Token keeps what authorizes the requests of one credential for some time. While it is good nobody waits; it is renewed
