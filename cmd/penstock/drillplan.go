@@ -125,13 +125,13 @@ func (p *drillPlan) with(f *demo.Fault) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// misbehaving is the provider of a fault. One that harms its own process has it for itself.
+// misbehaving is the provider of a fault. One that harms its process, or keeps it busy, has it for itself.
 func misbehaving(f *demo.Fault) object {
 	provider := object{"plugin": "demo"}
 	if f.Connect {
 		provider["config"] = object{"fault": f.Name}
 	}
-	if f.Process {
+	if f.Process || f.Large {
 		provider["isolate"] = true
 	}
 	return provider

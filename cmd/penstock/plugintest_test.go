@@ -9,13 +9,9 @@ import (
 	"testing"
 )
 
-// TestBundledPluginsConform runs the conformance kit on the plugins that we ship, each in its process. The demo is left
-// out: it answers the last message and has no use for the rest, which the kit takes for a loss.
+// TestBundledPluginsConform runs the conformance kit on the plugins that we ship, each in its process.
 func TestBundledPluginsConform(t *testing.T) {
 	for _, name := range bundledNames {
-		if name == "demo" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			stdout, stderr, code := runProgram(t, t.TempDir(), "plugin", "test", name)

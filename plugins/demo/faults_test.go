@@ -1,0 +1,176 @@
+package demo
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// played is what came over the wire of an answer that goes wrong.
+type played struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of the reading
+}
+
+// playOn asks an upstream for a fault on a connection of its own. Where the answer stalls it leaves after what came.
+func playOn(t *testing.T, u *upstream, path, fault string, stream bool) played {
+	t.Helper()
+	at, err := url.Parse(u.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", at.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := `{"model":"` + FaultModel + fault + `","say":"one two three four","messages":[{"content":"one two three four"}],"stream":false}`
+	if stream {
+		body = strings.Replace(body, `"stream":false`, `"stream":true`, 1)
+	}
+	req, err := http.NewRequest("POST", u.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := req.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	patience := 20 * time.Second
+	if strings.HasPrefix(fault, "stall") { // it has said by then what it says
+		patience = 300 * time.Millisecond
+	}
+	conn.SetReadDeadline(time.Now().Add(patience))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		return played{err: err}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	return played{resp.StatusCode, resp.Header, string(text), err}
+}
+
+// TestFaultsAsTheyAreWritten looks at the bytes of each kind of fault.
+func TestFaultsAsTheyAreWritten(t *testing.T) {
+	u, _ := upstreamFor(t)
+	const right = "one two three four"
+	f := func(fault string, stream bool, check func(p played) bool) {
+		t.Helper()
+		for _, path := range []string{"/say", "/chat/completions"} {
+			if p := playOn(t, u, path, fault, stream); !check(p) {
+				t.Errorf("%s %s, stream %v: %d %v %q %v", fault, path, stream, p.status, p.header, p.body[:min(len(p.body), 300)], p.err)
+			}
+		}
+	}
+	said := func(p played) string {
+		var all strings.Builder
+		for _, m := range regexp.MustCompile(`"(?:text|content)":"([^"]+)"`).FindAllStringSubmatch(p.body, -1) {
+			all.WriteString(m[1])
+		}
+		return all.String()
+	}
+	status := func(n int, has string) func(played) bool {
+		return func(p played) bool { return p.status == n && p.err == nil && strings.Contains(p.body, has) }
+	}
+	late := func(err error) func(played) bool {
+		return func(p played) bool {
+			s := said(p)
+			return p.status == 200 && errors.Is(p.err, err) && s != "" && s != right && strings.HasPrefix(right, s)
+		}
+	}
+	f("reset-before-head", true, func(p played) bool { return errors.Is(p.err, syscall.ECONNRESET) })
+	f("reset-midstream", true, func(p played) bool {
+		return errors.Is(p.err, syscall.ECONNRESET) && strings.HasPrefix(right, said(p))
+	})
+	f("closed-midstream", true, late(io.ErrUnexpectedEOF))
+	f("stall-midstream", true, func(p played) bool {
+		var late net.Error
+		return errors.As(p.err, &late) && late.Timeout() && said(p) == "one two "
+	})
+	f("trickle", true, func(p played) bool { return p.err == nil && said(p) == right })
+	f("trickle", false, func(p played) bool { return p.err == nil && said(p) == right })
+	f("error-midstream", true, func(p played) bool {
+		return p.err == nil && said(p) == "one two " && strings.Contains(p.body, "server_error")
+	})
+	f("no-terminator", true, func(p played) bool { return p.err == nil && said(p) == right && !strings.Contains(p.body, "stop") })
+	f("truncated-json", false, func(p played) bool {
+		return p.err == nil && strings.HasPrefix(p.body, "{") && !strings.Contains(p.body, "}\n")
+	})
+	f("500", false, status(500, "server_error"))
+	f("502", true, status(502, "<html>"))
+	f("429-money", false, status(429, "insufficient_quota"))
+	f("context-too-long", true, status(400, "context_length_exceeded"))
+	f("429-ms", false, func(p played) bool { return p.status == 429 && p.header.Get("Retry-After-Ms") == "7000" })
+	f("429-date", false, func(p played) bool { _, err := http.ParseTime(p.header.Get("Retry-After")); return err == nil })
+	f("redirect", false, func(p played) bool {
+		return p.status == 302 && strings.HasPrefix(p.header.Get("Location"), "http://127.0.0.1:")
+	})
+	f("empty-body", true, status(200, ""))
+	f("empty-answer", true, func(p played) bool { return p.err == nil && said(p) == "" && strings.Contains(p.body, "stop") })
+	f("content-type", true, func(p played) bool { return said(p) == right && p.header.Get("Content-Type") == "text/plain" })
+	f("early-hints", true, func(p played) bool { return p.status == 103 })
+	f("gzip", false, func(p played) bool {
+		return p.header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(p.body, "\x1f\x8b")
+	})
+	f("zstd", true, func(p played) bool { return strings.HasPrefix(p.body, "\x28\xb5\x2f\xfd") })
+	f("endless-line", true, func(p played) bool { return len(p.body) == 8<<20 && !strings.Contains(p.body, "\n") })
+	f("refused", false, status(404, "config: {fault: refused}"))
+}
+
+// TestConnectionsThatFail opens each door and knocks.
+func TestConnectionsThatFail(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	p := New().(*provider)
+	defer goleak.VerifyNone(t, leaks)
+	defer p.Close()
+	client := &http.Client{Timeout: 300 * time.Millisecond, Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	knock := func(fault string) error {
+		c, err := p.Configure("x", []byte(`{"fault":"`+fault+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := p.Configure("y", []byte(`{"fault":"`+fault+`"}`))
+		if err != nil || again.BaseURL != c.BaseURL {
+			t.Errorf("%s: a second provider is sent to %s (%v), the first to %s", fault, again.BaseURL, err, c.BaseURL)
+		}
+		resp, err := client.Get(c.BaseURL)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err
+	}
+	for fault, want := range map[string]string{"tls": "server gave HTTP response to HTTPS client", "tls-untrusted": "certificate", "refused": "refused", "unanswered": "imeout"} {
+		if err := knock(fault); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", fault, err, want)
+		}
+	}
+	if _, err := p.Configure("x", []byte(`{"fault":"500"}`)); err == nil {
+		t.Error("a fault of answers was taken for one of connections")
+	}
+}
+
+// TestFaultNames: each has a name of its own and says what it does.
+func TestFaultNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Faults() {
+		if seen[f.Name] || f.Name == "" || f.Says == "" || f.Connect == (f.play != nil) {
+			t.Errorf("fault %+v: a name that repeats, or nothing said or done", f)
+		}
+		seen[f.Name] = true
+	}
+	if len(seen) < 40 {
+		t.Errorf("%d faults, want the issue's list", len(seen))
+	}
+}
