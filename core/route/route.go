@@ -67,7 +67,7 @@ type Decision struct {
 
 func (d *Decision) reset() {
 	clear(d.Candidates)
-	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Plans: d.Plans[:0], by: d.by[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen, expansion: d.expansion}
+	*d = Decision{Branches: d.Branches[:0], Candidates: d.Candidates[:0], Plans: d.Plans[:0], by: d.by[:0], Skips: d.Skips[:0], branches: d.branches[:0], beyond: d.beyond[:0], seen: d.seen, expansion: d.expansion, wave: d.wave}
 	clear(d.seen)
 }
 
