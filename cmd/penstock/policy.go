@@ -20,7 +20,7 @@ import (
 
 func newPolicy() *cobra.Command {
 	cmd := &cobra.Command{Use: "policy", Short: "Router policies: check, test, explain, replay", Args: cobra.NoArgs}
-	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyExplain(), newPolicyReplay(), newPolicyDoc())
+	cmd.AddCommand(newPolicyCheck(), newPolicyTest(), newPolicyFmt(), newPolicyExplain(), newPolicyReplay(), newPolicyBench(), newPolicyShow(), newPolicyDoc())
 	return cmd
 }
 
@@ -241,6 +241,23 @@ func formatPolicy(cmd *cobra.Command, path string, check bool) (changed bool, er
 		_, err = cmd.OutOrStdout().Write(text)
 	}
 	return changed, err
+}
+
+func newPolicyShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Print a policy that comes with the gateway, to be changed into one of your own",
+		Example: "  penstock policy show auto > policies/auto.star\n  penstock policy show lib/needs > policies/lib/needs.star",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			src, err := fs.ReadFile(policies.FS, strings.TrimPrefix(args[0], "penstock/")+".star")
+			if err != nil {
+				return &exitError{exitNotFound, "no policy " + args[0] + " comes with the gateway"}
+			}
+			_, err = cmd.OutOrStdout().Write(src)
+			return err
+		},
+	}
 }
 
 func newPolicyDoc() *cobra.Command {

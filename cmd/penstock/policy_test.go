@@ -46,6 +46,11 @@ func TestPolicyCommands(t *testing.T) {
 		t.Errorf("formatted: %q, %v", b, err)
 	}
 	f(0, "# Writing a policy", "", "doc")
+	f(0, "\"\"\"auto: ", "", "show", "auto")
+	f(0, "def able(", "", "show", "lib/needs")
+	f(exitNotFound, "", "no policy none comes with the gateway", "show", "none")
+	f(0, `"candidates":8,`, "", "bench", "penstock/auto", "--n", "20", "--models", "4", "--targets", "2", "-o", "json")
+	f(0, "POLICY ", "", "bench", "--n", "5")
 }
 
 func TestPolicyExplain(t *testing.T) {
