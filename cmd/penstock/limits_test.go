@@ -354,3 +354,46 @@ func TestCountersOutage(t *testing.T) {
 		t.Error("the rate was used by requests that it did not count")
 	}
 }
+
+// TestTeamsOfTheStore: keys of a team share its limits, which change at once, and a team goes when its keys have gone.
+func TestTeamsOfTheStore(t *testing.T) {
+	up := newUpstream(t, answers("ok"))
+	s := serveText(t, limited(up, `team: here`, "teams: {here: {}}"))
+	run := func(want int, args ...string) string {
+		t.Helper()
+		out, stderr, code := s.run(args...)
+		if code != want {
+			t.Fatalf("%s: exit code %d, want %d: %s", strings.Join(args, " "), code, want, stderr)
+		}
+		return strings.TrimSpace(out)
+	}
+	run(exitUsage, "keys", "create", "a", "--team", "search")
+	run(exitConflict, "teams", "set", "here")
+	run(0, "teams", "set", "search", "--rpm", "2")
+	a, b := run(0, "keys", "create", "a", "--team", "search"), run(0, "keys", "create", "b", "--team", "search")
+	try := func(what, key string, want int) answer {
+		t.Helper()
+		got := s.post("/v1/chat/completions", ask1000, "Authorization", "Bearer "+key)
+		if got.status != want {
+			t.Errorf("%s: %d %s, want %d", what, got.status, got.body, want)
+		}
+		return got
+	}
+	try("the first", a, 200)
+	try("the other key of the team", b, 200)
+	if got := try("the third", a, 429); !strings.Contains(got.body, `the team \"search\" may send 2 requests`) {
+		t.Errorf("%s", got.body)
+	}
+	run(0, "teams", "set", "search", "--rpm", "3", "--model", "unpriced")
+	try("a model that the team may not use any more", a, 403)
+	run(0, "teams", "set", "search", "--rpm", "3")
+	try("a third, by the new limit", a, 200)
+	try("a fourth", b, 429)
+	run(exitConflict, "teams", "delete", "search")
+	run(0, "keys", "revoke", "a")
+	run(0, "keys", "revoke", "b")
+	run(0, "teams", "delete", "search")
+	if out := run(0, "teams", "list", "-o", "json"); out != "[]" {
+		t.Errorf("teams: %s", out)
+	}
+}
