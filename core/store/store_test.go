@@ -59,6 +59,8 @@ func TestSQLite(t *testing.T) {
 func TestPostgres(t *testing.T) {
 	server := storetest.Postgres(t)
 	runSuite(t, func(*testing.T) place { return place{url: server.URL()} })
+	t.Run("migrates once", func(t *testing.T) { testMigratesOnce(t, server) })
+	t.Run("outage", func(t *testing.T) { testOutage(t, server) })
 }
 
 // at is a moment of a day in UTC, in microseconds as the tables have it.

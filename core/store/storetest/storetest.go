@@ -2,13 +2,14 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ type Server struct {
 	dir    string
 	attr   *syscall.SysProcAttr
 	cmd    *exec.Cmd
-	stderr bytes.Buffer
+	stderr *os.File
 }
 
 // Postgres starts a server that ends with the test. Where PostgreSQL is not installed the test is skipped, and fails where
@@ -42,6 +43,10 @@ func Postgres(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(s.dir) })
+	if s.stderr, err = os.Create(filepath.Join(s.dir, "stderr")); err != nil { // a file needs no goroutine that reads it
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.stderr.Close() })
 	s.unprivileged()
 	if out, err := s.command("initdb", "-D", s.data(), "-U", "penstock", "-A", "trust", "-N", "--no-locale", "-E", "UTF8").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
@@ -52,14 +57,29 @@ func Postgres(t testing.TB) *Server {
 }
 
 // URL is the server's address for store.Options.
-func (s *Server) URL() string { return "postgres://penstock@/postgres?host=" + s.dir }
+func (s *Server) URL() string { return s.url("postgres") }
+
+func (s *Server) url(database string) string {
+	return "postgres://penstock@/" + database + "?host=" + s.dir
+}
+
+// Empty makes another database, with nothing in it, and gives its address.
+func (s *Server) Empty() string {
+	s.t.Helper()
+	var name string
+	s.ask(func(ctx context.Context, c *pgx.Conn) error {
+		name = "penstock_" + strings.ToLower(rand.Text())
+		_, err := c.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+		return err
+	})
+	return s.url(name)
+}
 
 // Start runs the server again after Kill, until it answers.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.stderr.Reset()
 	s.cmd = s.command("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB")
-	s.cmd.Stderr = &s.stderr
+	s.cmd.Stderr = s.stderr
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -74,7 +94,8 @@ func (s *Server) Start() {
 		select {
 		case <-ctx.Done():
 			s.Kill()
-			s.t.Fatalf("postgres: %v\n%s", err, s.stderr.Bytes())
+			said, _ := os.ReadFile(s.stderr.Name())
+			s.t.Fatalf("postgres: %v\n%s", err, said)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -91,9 +112,44 @@ func (s *Server) Kill() {
 
 // Pause stops all of the server's processes where they are; the function that is returned lets them go on.
 func (s *Server) Pause() (resume func()) {
-	group := -s.cmd.Process.Pid
-	syscall.Kill(group, syscall.SIGSTOP)
-	return func() { syscall.Kill(group, syscall.SIGCONT) }
+	s.t.Helper()
+	pids := append(s.children(), s.cmd.Process.Pid)
+	signal := func(to syscall.Signal) {
+		for _, pid := range pids {
+			syscall.Kill(pid, to)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { signal(syscall.SIGCONT) }
+}
+
+// children are the processes of the server's connections; each is the leader of a group of its own.
+func (s *Server) children() (pids []int) {
+	s.t.Helper()
+	s.ask(func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()`)
+		if err != nil {
+			return err
+		}
+		pids, err = pgx.CollectRows(rows, pgx.RowTo[int])
+		return err
+	})
+	return pids
+}
+
+// ask asks the server something, on a connection of its own.
+func (s *Server) ask(something func(context.Context, *pgx.Conn) error) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, s.URL())
+	if err == nil {
+		err = something(ctx, c)
+		c.Close(ctx)
+	}
+	if err != nil {
+		s.t.Fatalf("postgres: %v", err)
+	}
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -117,10 +173,9 @@ func (s *Server) find() bool {
 	return len(found) > 0
 }
 
-// unprivileged has the server run as another user where the test is root, which PostgreSQL refuses. Its processes are a
-// group of their own: PostgreSQL's own children make others, which Pause must reach too.
+// unprivileged has the server run as another user where the test is root, which PostgreSQL refuses.
 func (s *Server) unprivileged() {
-	s.attr = &syscall.SysProcAttr{Setpgid: true}
+	s.attr = &syscall.SysProcAttr{}
 	if os.Geteuid() != 0 {
 		return
 	}
