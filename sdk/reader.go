@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"bytes"
+	"fmt"
 	"iter"
 	"sort"
 
@@ -186,3 +188,40 @@ func (d *Doc) original(off uint32) uint32 {
 	g := d.gaps[i-1]
 	return g.Orig + uint32(g.Facts.Len) + (off - g.At)
 }
+
+// Each gives a member of each of an array's items.
+func Each(items iter.Seq[Node], names ...string) iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for n := range items {
+			if !yield(n.At(names...)) {
+				return
+			}
+		}
+	}
+}
+
+// Whole makes the decoder of an answer that is never streamed: read gets the one JSON body. A body that is an error is its
+// to recognise.
+func Whole(read func(root Node, out *Events) error) Decoder { return &whole{read: read} }
+
+type whole struct {
+	read func(Node, *Events) error
+	over bool
+}
+
+// Decode reads the body.
+func (w *whole) Decode(f *Frame, out *Events) error {
+	switch {
+	case w.over:
+		return nil
+	case f.Doc != nil:
+		w.over = true
+		return w.read(f.Doc.Root(), out)
+	case len(bytes.TrimSpace(f.Text)) > 0:
+		return fmt.Errorf("answer %.40q: want JSON", f.Text)
+	}
+	return nil
+}
+
+// End has nothing to add.
+func (*whole) End(*Events) error { return nil }
