@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -30,7 +31,16 @@ func (r *request) Begin(a *relay.Attempt) error {
 }
 
 // End writes down what became of the call; see relay.Records.
-func (r *request) End(a *relay.Attempt) { a.Cost = a.Slot.Settle(outcome(a), r.usage(a), a.Ended) }
+func (r *request) End(a *relay.Attempt) {
+	if r.g.Ledger == nil {
+		return
+	}
+	a.Cost = a.Slot.Settle(outcome(a), r.usage(a), a.Ended)
+	const beside = dialect.Tools | dialect.Images | dialect.Audio | dialect.Documents
+	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil && r.facts.Needs&beside == 0 {
+		r.g.Ledger.Tokens.Learn(a.Upstream.Deployment.Model, int64(r.facts.TextBytes), u.TotalInput()-int64(r.facts.Messages)*turnTokens)
+	}
+}
 
 // outcome is how a call ended.
 func outcome(a *relay.Attempt) ledger.Outcome {
@@ -66,9 +76,8 @@ func price(p *catalog.Price) ledger.Price {
 
 // What tokens are reckoned at where nobody says how many there are.
 const (
-	textPerToken = 4 // bytes of text
-	turnTokens   = 4 // around each message
-	usualOutput  = 4096
+	turnTokens  = 4 // around each message
+	usualOutput = 4096
 )
 
 // estimate is what a call may use.
@@ -77,12 +86,12 @@ func (r *request) estimate(d *catalog.Deployment) ledger.Estimate {
 	if out == 0 {
 		out = min(d.MaxOutput, usualOutput)
 	}
-	return ledger.Estimate{Input: r.input(), Output: int64(out)}
+	return ledger.Estimate{Input: r.input(d), Output: int64(out)}
 }
 
-// input is about how many tokens the request has.
-func (r *request) input() int64 {
-	return int64(r.facts.TextBytes+textPerToken-1)/textPerToken + int64(r.facts.Messages)*turnTokens
+// input is about how many tokens the request has for a deployment.
+func (r *request) input(d *catalog.Deployment) int64 {
+	return r.g.Ledger.Tokens.Tokens(d.Model, int64(r.facts.TextBytes)) + int64(r.facts.Messages)*turnTokens
 }
 
 // usage is what a call used. Only an answer that came to its end has the provider's last word. One that broke off is
@@ -98,7 +107,7 @@ func (r *request) usage(a *relay.Attempt) sdk.Usage {
 	u := a.Usage
 	u.Known = false
 	if u.TotalInput() == 0 {
-		u.Input = r.input()
+		u.Input = r.input(a.Upstream.Deployment)
 	}
 	if n := max(a.Tokens, 1) - u.TotalOutput(); n > 0 {
 		u.Output += n

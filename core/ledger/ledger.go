@@ -58,6 +58,8 @@ const (
 
 // Ledger is an open ledger. It is for use by many at once.
 type Ledger struct {
+	Tokens Estimator // for calls of which nobody says what they used
+
 	store   Rows
 	log     *slog.Logger
 	wait    time.Duration
