@@ -159,11 +159,12 @@ func dialects() []sdk.Dialect {
 
 // capabilities are OpenAI's models with their published limits (https://platform.openai.com/docs/models); of two patterns
 // that match, the first counts, so the narrow ones come first. A model that no pattern knows is taken to be able to do
-// everything.
+// everything. Perplexity's models search by themselves and take no tools (https://docs.perplexity.ai/api-reference/sonar-post).
 func capabilities() []sdk.Capabilities {
 	chat := []string{"tools", "parallel_tools", "images", "documents", "json_schema", "logprobs", "n"}
 	thinking := []string{"tools", "parallel_tools", "images", "documents", "thinking", "json_schema", "n"}
 	return []sdk.Capabilities{
+		{Match: "sonar*", Can: []string{"images", "documents", "thinking", "json_schema"}},
 		{Match: "text-embedding-*", Can: []string{"embeddings"}, Context: 8192},
 		{Match: "gpt-5*-chat*", Can: chat, Context: 128_000, MaxOutput: 16_384},
 		{Match: "gpt-5.4", Can: thinking, Context: 1_050_000, MaxOutput: 128_000},
