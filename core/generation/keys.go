@@ -26,7 +26,7 @@ type keyModels struct {
 func Anyone() *Key { return &Key{Key: new(admit.Key)} }
 
 // FindKey gives the configured key of a secret's SHA-256, or nil; see admit.Directory.
-func (g *Generation) FindKey(sum *[32]byte) *admit.Key { return g.keys[*sum] }
+func (g *Generation) FindKey(sum [32]byte) *admit.Key { return g.keys[sum] }
 
 // FindTeam gives the configured team of a name, or nil; see admit.Directory.
 func (g *Generation) FindTeam(name string) *admit.Team { return g.teams[name] }
