@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -79,4 +80,98 @@ func (d *Dialects) named(name string) dialect.Dialect {
 		}
 	}
 	return nil
+}
+
+// explainHeader, as 1, asks what would become of a request. A key may ask of what it may use; nothing is counted against
+// its limits, since no upstream is called.
+const explainHeader = "x-penstock-explain"
+
+// preview is the answer to a request that asks what would become of it.
+type preview struct {
+	Model      string             `json:"model"`
+	Router     string             `json:"router,omitempty"`
+	Dialect    string             `json:"dialect"`
+	Generation int64              `json:"generation"`
+	Candidates []previewed        `json:"candidates"`
+	Skips      []route.SkipRecord `json:"skips"`
+}
+
+// previewed says how one candidate would be asked.
+type previewed struct {
+	route.Candidate
+	Dialect      string   `json:"dialect"` // the provider's
+	Way          string   `json:"way"`     // native, translated, refused
+	Reason       string   `json:"reason,omitempty"`
+	Approximated []remark `json:"approximated,omitempty"`
+	Dropped      []remark `json:"dropped,omitempty"`
+}
+
+// remark is a note on a member of the client's request.
+type remark struct {
+	Member string `json:"member"`
+	Why    string `json:"why"`
+	Loses  bool   `json:"loses,omitempty"` // without it something else is asked: strict translation refuses
+}
+
+// asksOnly says whether the client wants to be told what would become of its request, and nothing done.
+func (r *request) asksOnly() bool { return string(r.ex.Head().Get(explainHeader)) == "1" }
+
+// explain answers what would become of the request; false where routing failed otherwise than by skipping all.
+// Plugins encode as they would for a call.
+func (r *request) explain(failed *sdk.Failure) bool {
+	if failed != nil && failed.Kind != sdk.NoTarget && failed.Kind != sdk.ContextTooLong {
+		return false
+	}
+	decision := r.decision.Explain(r.gen.Number, 0)
+	p := preview{Model: r.model, Router: decision.Router, Dialect: r.dialect.Name(), Generation: r.gen.Number,
+		Candidates: []previewed{}, Skips: decision.Skips}
+	if failed == nil {
+		q := new(sdk.Request)
+		bad := r.dialect.Decode(&r.doc, q)
+		q.Dialect, q.Stream = r.dialect.Name(), r.facts.Stream
+		for i := range r.candidates {
+			shown := previewed{Candidate: decision.Candidates[i]}
+			shown.of(r, q, bad, r.candidates[i].Upstream)
+			p.Candidates = append(p.Candidates, shown)
+		}
+	}
+	body, _ := json.Marshal(p) // texts and numbers alone
+	r.answer(200, "application/json", body)
+	return true
+}
+
+// of says how an upstream would be asked; bad is why the request could not be decoded.
+func (p *previewed) of(r *request, q *sdk.Request, bad error, u *relay.Upstream) {
+	way := u.Deployment.Way(r.dialect.Name())
+	p.Dialect, p.Way = way.Dialect.Name, "native"
+	switch {
+	case r.route.count && (!way.Pass || way.CountTarget == ""):
+		p.refuse(sdk.Fail(sdk.CannotTranslate, "cannot express: counting tokens"))
+	case way.Pass:
+	case bad != nil:
+		p.refuse(asFailure(bad))
+	default:
+		p.translate(r, q, u)
+	}
+}
+
+func (p *previewed) refuse(f *sdk.Failure) { p.Way, p.Reason = "refused", f.Message }
+
+func (p *previewed) translate(r *request, q *sdk.Request, u *relay.Upstream) {
+	e, f := relay.Encode(r.dialect, &r.doc, *q, u)
+	if f != nil {
+		p.refuse(f)
+		return
+	}
+	p.Way = "translated"
+	for _, n := range e.Dropped {
+		if note := (remark{n.Path, n.Why, n.Strict}); n.Approximate {
+			p.Approximated = append(p.Approximated, note)
+		} else {
+			p.Dropped = append(p.Dropped, note)
+		}
+	}
+	if lost := relay.StrictLoss(e.Dropped); lost != nil && !r.limits().Lenient {
+		p.refuse(lost)
+	}
 }

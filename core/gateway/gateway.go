@@ -107,7 +107,9 @@ func (r *request) serve() {
 	}
 	r.clock.Mark(timing.Prep)
 	if f == nil {
-		f = r.choose()
+		if f = r.choose(); r.asksOnly() && r.explain(f) {
+			return
+		}
 	}
 	r.clock.Mark(timing.Route)
 	if f == nil {
