@@ -30,6 +30,7 @@ core/config core/h1 core/dialect/* core/store core/limits
 core/pluginhost core/policy core/catalog core/credential core/fault core/ledger core/telemetry
 core/admit core/cache core/guard core/health core/shed
 core/route
+core/relay/*
 core/relay core/replay
 core/generation
 core/admin/console

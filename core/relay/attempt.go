@@ -75,8 +75,8 @@ func (a *active) ask() (f *sdk.Failure) {
 		}
 		a.call.Close()
 		a.rec.Failure, a.rec.Ended = f, time.Now()
-		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.gone(), a.lost.Load(), a.committed && a.content
-		a.rec.Stalled = a.writes() && a.rec.Gone && a.client.stalled
+		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.Gone(), a.lost.Load(), a.committed && a.content
+		a.rec.Stalled = a.writes() && a.rec.Gone && a.client.Stalled()
 		if a.Records != nil {
 			a.Records.End(&a.rec)
 		}
@@ -275,7 +275,7 @@ func (a *active) transport(err error) *sdk.Failure {
 	switch {
 	case a.lost.Load():
 		return lostRace()
-	case a.client.gone() && errors.Is(err, h1.ErrAborted):
+	case a.client.Gone() && errors.Is(err, h1.ErrAborted):
 		return sdk.Fail(sdk.ClientGone, "the client left")
 	case errors.As(err, &late):
 		return sdk.Fail(sdk.Timeout, "the provider "+a.lateness(late))
@@ -319,12 +319,12 @@ func (a *active) await() error {
 		_, err := a.call.Wait(forever)
 		return err
 	}
-	if !a.client.watching {
+	if !a.client.Watching() {
 		ready, err := a.call.Wait(watchAfter)
 		if ready || err != nil {
 			return err
 		}
-		a.client.watch(a.left)
+		a.client.Watch(a.left)
 	}
 	if !a.Facts.Stream || a.Limits.KeepAlive <= 0 {
 		return nil
@@ -345,7 +345,7 @@ func (a *active) left() {
 		a.call.Abort()
 		return
 	}
-	a.client.drainTimer = time.AfterFunc(a.terms.DrainTime, a.call.Abort)
+	a.client.After(a.terms.DrainTime, a.call.Abort)
 }
 
 // keepAlive tells a waiting client that we wait. The head goes out first where it has not; what follows can then only
@@ -357,7 +357,7 @@ func (r *run) keepAlive() {
 			return
 		}
 	}
-	r.client.write(r.Dialect.KeepAlive())
+	r.client.Write(r.Dialect.KeepAlive())
 }
 
 // head sends the head of a stream; false where the client is gone.
@@ -371,7 +371,7 @@ func (r *run) head(c Committing) bool {
 	}
 	r.res.Committed = true
 	if err := r.Exchange.Commit(200, r.fields, -1); err != nil {
-		r.client.lose()
+		r.client.Lose()
 		return false
 	}
 	return true

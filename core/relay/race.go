@@ -18,8 +18,8 @@ type race struct {
 	winner  *active
 	hedge   *time.Timer
 	keep    *time.Timer
-	gone    chan struct{} // closed when the client leaves
-	beaten  []*active     // that ended after the winner was let through
+	gone    <-chan struct{} // closed when the client leaves
+	beaten  []*active       // that ended after the winner was let through
 	failure *sdk.Failure
 	panics  any
 }
@@ -33,7 +33,7 @@ type end struct {
 
 // races says whether a candidate is asked with others beside it.
 func (r *run) races(i int) bool {
-	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried < r.most() && !r.Count && !r.client.gone()
+	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried < r.most() && !r.Count && !r.client.Gone()
 }
 
 // race makes an attempt and, whenever nobody has had content for its delay, one at the next candidate beside it. The first that has
@@ -48,9 +48,9 @@ func (r *run) race(first *active) *sdk.Failure {
 	if r.Facts.Stream && r.Limits.KeepAlive > 0 {
 		c.keep.Reset(r.Limits.KeepAlive)
 	}
-	r.client.unwatch()
-	r.client.watch(nil)
-	c.gone = r.client.wake
+	r.client.Unwatch()
+	r.client.Watch(nil)
+	c.gone = r.client.Left()
 	c.start(first)
 	for len(c.running) > 0 {
 		c.step()
@@ -58,11 +58,11 @@ func (r *run) race(first *active) *sdk.Failure {
 	for _, a := range c.beaten {
 		r.leave(a, a.rec.Failure)
 	}
-	r.client.unwatch()
+	r.client.Unwatch()
 	if c.panics != nil {
 		panic(c.panics)
 	}
-	if c.winner == nil && r.client.gone() {
+	if c.winner == nil && r.client.Gone() {
 		return sdk.Fail(sdk.ClientGone, "the client left")
 	}
 	return c.failure
@@ -129,7 +129,7 @@ func (c *race) grant(a *active) bool {
 	c.winner = a
 	c.hedge.Stop()
 	c.keep.Stop()
-	c.client.unwatch()
+	c.client.Unwatch()
 	for _, b := range c.running {
 		if b != a {
 			c.Clock.Hedge(time.Since(b.rec.Started), c.name(b))
@@ -165,7 +165,7 @@ func (c *race) left() {
 		case a.terms.Cancel || a.terms.DrainTime <= 0:
 			a.call.Abort()
 		default:
-			c.client.drainTimer = time.AfterFunc(a.terms.DrainTime, a.call.Abort)
+			c.client.After(a.terms.DrainTime, a.call.Abort)
 		}
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/relay/client"
+	"github.com/penstock-gateway/penstock/core/relay/pipe"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -217,17 +219,17 @@ type Workspace struct{ run run }
 func (w *Workspace) Run(t *Task) *Result {
 	r := &w.run
 	r.begin(t)
-	defer r.client.release()
+	defer r.client.Release()
 	r.dryRun()
 	r.attempts()
 	switch {
 	case r.res.Failure == nil:
 	case r.mending:
-		tell(r, r.res.Failure, r.joined.enc)
+		tell(r, r.res.Failure, r.joined.Failer())
 	case r.early:
 		tell(r, r.res.Failure, nil)
 	}
-	r.res.Gone = r.res.Gone || r.client.gone()
+	r.res.Gone = r.res.Gone || r.client.Gone()
 	r.Task = nil
 	return &r.res
 }
@@ -239,7 +241,7 @@ func (r *run) begin(t *Task) {
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
 	r.request, r.early, r.stop, r.plans = nil, false, false, r.plans[:0]
 	r.joined, r.mending, r.deadline, r.soonest = nil, false, time.Time{}, time.Time{}
-	r.client.init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
+	r.client.Init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
 	}
@@ -248,16 +250,16 @@ func (r *run) begin(t *Task) {
 // run is a task on its way.
 type run struct {
 	*Task
-	client   client
+	client   client.Client
 	res      Result
 	deadline time.Time    // zero: none
 	request  *sdk.Request // the middle form, decoded when it is first needed
 	plans    []plan
-	early    bool      // committed by a keep-alive
-	joined   *seam     // of an answer that may go on where a deployment breaks off
-	mending  bool      // it has broken off, and nobody has gone on yet
-	stop     bool      // nothing more is to be tried
-	soonest  time.Time // when the first candidate that is held may be asked; zero: none is
+	early    bool       // committed by a keep-alive
+	joined   *pipe.Seam // of an answer that may go on where a deployment breaks off
+	mending  bool       // it has broken off, and nobody has gone on yet
+	stop     bool       // nothing more is to be tried
+	soonest  time.Time  // when the first candidate that is held may be asked; zero: none is
 	fields   []byte
 	tries    []tries
 	waiting  []int

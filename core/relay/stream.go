@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/relay/pipe"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -27,18 +28,48 @@ func (a *active) stream() *sdk.Failure {
 	if !isEventStream(a.call.Get("content-type")) && isSSE(a.plan.way.Dialect.Framing) && looksWhole(first) {
 		return a.wholeAsStream(b, first, err)
 	}
-	var p pipe
+	var p pipe.Pipe
 	if a.plan.way.Pass && a.Framing != "array" && !a.terms.Continue {
-		p = a.newPassage()
-	} else if p, f = a.newTranslation(true, true); f != nil {
+		p = a.passage()
+	} else if p, f = a.translation(true, true); f != nil {
 		return f
 	}
-	defer p.close()
+	defer p.Close()
 	s := &streaming{active: a, body: b, pipe: p, framed: first, err: err}
 	f = s.run()
-	a.rec.Usage, a.res.Reason = p.tally()
-	a.rec.Tokens = p.tokens()
+	a.rec.Usage, a.res.Reason = p.Tally()
+	a.rec.Tokens = p.Tokens()
 	return f
+}
+
+// source is where the answer comes from.
+func (a *active) source(stream bool) pipe.Source {
+	d, w := a.up.Deployment, a.plan.way
+	return pipe.Source{Plugin: a.up.Plugin, Dialect: w.Dialect,
+		Info: sdk.AnswerInfo{Provider: d.Provider.Instance, Native: w.Dialect.Name, Model: d.Model, Stream: stream}}
+}
+
+// passage lets a stream through.
+func (a *active) passage() *pipe.Passage {
+	return pipe.NewPassage(a.source(true), a.Dialect, dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage, Doc: &a.seen})
+}
+
+// translation translates an answer. upstreamStream and clientStream say what it is, and what it is to be.
+func (a *active) translation(upstreamStream, clientStream bool) (*pipe.Translation, *sdk.Failure) {
+	var names []sdk.Rename
+	if e := a.plan.encoded; e != nil {
+		names = e.Names
+	}
+	var joined *pipe.Seam
+	switch {
+	case a.mending:
+		joined = a.joined
+	case a.terms.Continue && clientStream:
+		joined = new(pipe.Seam)
+	}
+	o := dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, Encoding: a.Facts.Encoding, RequestID: a.RequestID, Framing: a.Framing,
+		Model: a.Facts.Model, Created: time.Now()}
+	return pipe.NewTranslation(a.source(upstreamStream), a.Dialect, o, names, joined)
 }
 
 // isSSE says whether a manifest's framing is server-sent events.
@@ -54,7 +85,7 @@ func looksWhole(first []byte) bool {
 type streaming struct {
 	*active
 	body    *answerBody
-	pipe    pipe
+	pipe    pipe.Pipe
 	framed  []byte // the bytes that were read last
 	err     error  // and what ended the reading
 	drained int64  // bytes read since the client left
@@ -65,14 +96,14 @@ type streaming struct {
 func (s *streaming) run() *sdk.Failure {
 	for {
 		if len(s.framed) > 0 {
-			p := s.pipe.feed(s.framed)
-			content, done := s.pipe.progress()
-			s.pass(p.segs, content)
+			p := s.pipe.Feed(s.framed)
+			content, done := s.pipe.Progress()
+			s.pass(p.Segs, content)
 			if s.beaten {
 				return lostRace()
 			}
-			if p.failure != nil {
-				return s.fail(p.failure)
+			if p.Failure != nil {
+				return s.fail(p.Failure)
 			}
 			if done {
 				return s.complete()
@@ -84,7 +115,7 @@ func (s *streaming) run() *sdk.Failure {
 		case s.err != nil:
 			return s.fail(s.transport(s.err))
 		}
-		if s.writes() && s.client.gone() && s.overDrain() {
+		if s.writes() && s.client.Gone() && s.overDrain() {
 			return sdk.Fail(sdk.ClientGone, "the client left")
 		}
 		s.framed, s.err = s.next()
@@ -124,7 +155,7 @@ func (s *streaming) pass(segs [][]byte, content bool) {
 		s.call.SetTotal(s.deadline)
 	}
 	if s.committed {
-		s.client.write(segs...)
+		s.client.Write(segs...)
 		return
 	}
 	if s.content && s.terms.Commit.Rule == OnContent {
@@ -150,7 +181,7 @@ func (s *streaming) release(segs [][]byte) {
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}
-	s.client.write(segs...)
+	s.client.Write(segs...)
 	s.held = s.held[:0]
 }
 
@@ -158,8 +189,8 @@ func (s *streaming) release(segs [][]byte) {
 func (s *streaming) commit() {
 	s.early, s.mending = false, false
 	s.res.Served = s.up
-	if t, ok := s.pipe.(*translation); ok {
-		s.joined = t.joined
+	if t, ok := s.pipe.(*pipe.Translation); ok {
+		s.joined = t.Joined()
 	}
 	if s.res.Committed {
 		return
@@ -172,19 +203,19 @@ func (s *streaming) commit() {
 
 // complete ends an answer that has come to its end.
 func (s *streaming) complete() *sdk.Failure {
-	p := s.pipe.end()
-	content, _ := s.pipe.progress()
-	if p.failure != nil {
+	p := s.pipe.End()
+	content, _ := s.pipe.Progress()
+	if p.Failure != nil {
 		s.rec.Broke = true
 		if s.committed {
-			s.client.write(p.segs...)
+			s.client.Write(p.Segs...)
 		}
-		return s.fail(p.failure)
+		return s.fail(p.Failure)
 	}
 	if !content {
 		return s.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing"))
 	}
-	s.pass(p.segs, true)
+	s.pass(p.Segs, true)
 	s.release(nil)
 	if s.beaten {
 		return lostRace()
@@ -197,9 +228,9 @@ func (s *streaming) complete() *sdk.Failure {
 
 // close ends the client's stream in good order.
 func (s *streaming) close() {
-	s.client.unwatch()
-	s.client.settle()
-	s.res.Gone = s.client.gone()
+	s.client.Unwatch()
+	s.client.Settle()
+	s.res.Gone = s.client.Gone()
 	if s.res.Gone {
 		s.Exchange.Abort()
 		return
@@ -230,21 +261,21 @@ func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
 	s.scrub(f)
 	s.finish(f)
 	if s.committed && !s.mend(f) {
-		tell(s.active.run, f, s.pipe.failer())
+		tell(s.active.run, f, s.pipe.Failer())
 	}
 	return f
 }
 
 // tell ends a committed stream with the dialect's error frame. at may know what stands before it.
 func tell(r *run, f *sdk.Failure, at any) {
-	r.client.unwatch()
+	r.client.Unwatch()
 	if in, ok := at.(dialect.Failer); ok {
-		r.client.write(in.AppendFailure(nil, f, r.RequestID))
+		r.client.Write(in.AppendFailure(nil, f, r.RequestID))
 	} else {
-		r.client.write(r.Dialect.AppendStreamError(nil, f, r.RequestID))
+		r.client.Write(r.Dialect.AppendStreamError(nil, f, r.RequestID))
 	}
-	r.client.settle()
-	r.res.Gone = r.client.gone()
+	r.client.Settle()
+	r.res.Gone = r.client.Gone()
 	if r.res.Gone {
 		r.Exchange.Abort()
 		return
@@ -284,4 +315,42 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 	a.finish(nil)
 	s.close()
 	return nil
+}
+
+// maxHeld bounds what is held back before the commit point; more than that is content, whatever it says. An answer that
+// is held until its end has the bound of a whole answer.
+const maxHeld = 1 << 20
+
+// due says whether what is held becomes the client's now. Where nothing more can be tried, holding beyond the first
+// content would only delay.
+func (a *active) due() bool {
+	rule := a.terms.Commit
+	if rule.Rule == OnWhole {
+		return int64(len(a.held)) > a.Limits.Whole
+	}
+	if rule.Rule == OnFirstByte || int64(len(a.held)) > max(maxHeld, rule.Bytes) {
+		return true
+	}
+	if !a.content {
+		return false
+	}
+	switch {
+	case a.lastResort():
+		return true
+	case rule.Rule == OnBytes:
+		return int64(len(a.held)) >= rule.Bytes
+	case rule.Rule == OnTime:
+		return a.heldFor() <= 0
+	}
+	return true
+}
+
+// heldFor is how long a rule of time still holds the answer.
+func (a *active) heldFor() time.Duration {
+	return time.Until(a.rec.Started.Add(a.terms.Commit.After))
+}
+
+// lastResort says whether no further attempt can follow this one.
+func (a *active) lastResort() bool {
+	return a.race == nil && (len(a.waiting) == 0 || a.res.Tried >= a.most())
 }

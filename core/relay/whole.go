@@ -120,39 +120,39 @@ func (a *active) inBody(f *sdk.Failure, body []byte) *sdk.Failure {
 
 // translateWhole turns a body of another dialect into the client's. The events are those of a stream.
 func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Failure) {
-	t, f := a.newTranslation(false, clientStream)
+	t, f := a.translation(false, clientStream)
 	if f != nil {
 		return nil, f
 	}
-	defer t.close()
-	out := t.frame("", body)
-	if out.failure != nil {
-		return nil, a.inBody(out.failure, body)
+	defer t.Close()
+	out := t.Body(body)
+	if out.Failure != nil {
+		return nil, a.inBody(out.Failure, body)
 	}
-	first := bytes.Clone(t.out)
-	if end := t.end(); end.failure != nil {
-		return nil, end.failure
+	first := bytes.Clone(t.Written())
+	if end := t.End(); end.Failure != nil {
+		return nil, end.Failure
 	}
-	a.rec.Usage, a.res.Reason = t.usage, t.reason
-	if !t.content {
+	a.rec.Usage, a.res.Reason = t.Tally()
+	if content, _ := t.Progress(); !content {
 		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
 	}
-	return append(first, t.out...), nil
+	return append(first, t.Written()...), nil
 }
 
 // streamAsWhole serves a client that wants one body from an upstream that streams all the same.
 func (a *active) streamAsWhole() *sdk.Failure {
-	t, f := a.newTranslation(true, false)
+	t, f := a.translation(true, false)
 	if f != nil {
 		return f
 	}
-	defer t.close()
+	defer t.Close()
 	b, f := a.openBody()
 	if f != nil {
 		return f
 	}
 	defer b.close()
-	for !t.done {
+	for done := false; !done; {
 		p, err := b.next()
 		if err == io.EOF {
 			break
@@ -161,29 +161,33 @@ func (a *active) streamAsWhole() *sdk.Failure {
 			return a.transport(err)
 		}
 		a.rec.Read += int64(len(p))
-		if out := t.feed(p); out.failure != nil {
-			return out.failure
+		if out := t.Feed(p); out.Failure != nil {
+			return out.Failure
 		}
-		if t.content {
+		var content bool
+		if content, done = t.Progress(); content {
 			a.call.SetTotal(a.deadline)
 		}
 	}
-	if out := t.end(); out.failure != nil {
-		return out.failure
+	if out := t.End(); out.Failure != nil {
+		return out.Failure
 	}
-	a.rec.Usage, a.res.Reason = t.usage, t.reason
-	if !t.content {
+	a.rec.Usage, a.res.Reason = t.Tally()
+	if content, _ := t.Progress(); !content {
 		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
 	}
-	return a.commitWhole(t.out)
+	return a.commitWhole(t.Written())
 }
+
+// textBytes is about what a token takes of a text.
+const textBytes = 4
 
 // commitWhole sends a whole answer.
 func (a *active) commitWhole(body []byte) *sdk.Failure {
 	if a.rec.First.IsZero() {
 		a.rec.First = time.Now()
 	}
-	a.rec.Tokens = a.rec.Read / tokenBytes
+	a.rec.Tokens = a.rec.Read / textBytes
 	if !a.claim() {
 		return lostRace()
 	}
@@ -195,7 +199,7 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 	}
 	a.fields = a.Answer.AppendFields(a.fields[:0], Committing{Upstream: a.up, Fields: a.call.Fields(), Result: &a.res})
 	a.fields = append(a.fields, "Content-Type: application/json\r\n"...)
-	a.client.unwatch()
+	a.client.Unwatch()
 	err := a.Exchange.Commit(200, a.fields, int64(len(body)))
 	if err == nil {
 		err = a.Exchange.Write(body)
@@ -204,7 +208,7 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 		err = a.Exchange.End(nil)
 	}
 	if err != nil {
-		a.client.lose()
+		a.client.Lose()
 		a.res.Gone = true
 	}
 	return nil

@@ -1,4 +1,4 @@
-package relay
+package pipe
 
 import (
 	"encoding/base64"
@@ -35,9 +35,8 @@ func chunk(event string) string {
 var chunksDialect = sdk.Dialect{Name: "anthropic", Framing: "aws-event-stream", Unwrap: "/bytes"}
 
 // newReframed is a passage of Anthropic's events in chunks.
-func newReframed() *passage {
-	a := &active{run: &run{Task: &Task{Dialect: anthropic.Dialect{}}}, plan: &plan{}}
-	return &passage{split: newSplitter(&chunksDialect), obs: anthropic.Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true}), reframe: a.newReframing()}
+func newReframed() *Passage {
+	return NewPassage(Source{Dialect: &chunksDialect}, anthropic.Dialect{}, dialect.ObserverOptions{Stream: true})
 }
 
 func TestReframing(t *testing.T) {
@@ -59,8 +58,8 @@ func TestReframing(t *testing.T) {
 	for cut := range len(body) {
 		p := newReframed()
 		got, failure := through(p, body[:cut], body[cut:])
-		content, done := p.progress()
-		usage, reason := p.tally()
+		content, done := p.Progress()
+		usage, reason := p.Tally()
 		if got != want.String() || failure != nil || !content || !done || reason != sdk.ReasonStop || usage.TotalInput() != 3 || usage.TotalOutput() != 5 {
 			t.Fatalf("cut at %d: %q, %v, content %v, done %v, %v, %+v; want %q", cut, got, failure, content, done, reason, usage, want.String())
 		}

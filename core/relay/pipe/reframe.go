@@ -1,4 +1,4 @@
-package relay
+package pipe
 
 import (
 	"encoding/base64"
@@ -63,15 +63,15 @@ func (u *unwrapped) open(f frame.Frame, ok bool, err error) (frame.Frame, bool, 
 
 // reframing turns the frames of a stream that came in another framing into the server-sent events that the client reads.
 type reframing struct {
-	*active
+	from  Source
 	names dialect.EventNamer // nil: the dialect's events have none
 	doc   jsonspan.Doc
 	out   []byte
 }
 
-func (a *active) newReframing() *reframing {
-	r := &reframing{active: a}
-	r.names, _ = a.Dialect.(dialect.EventNamer)
+func newReframing(from Source, to dialect.Dialect) *reframing {
+	r := &reframing{from: from}
+	r.names, _ = to.(dialect.EventNamer)
 	return r
 }
 
@@ -96,8 +96,7 @@ func (r *reframing) event(f *frame.Frame) []byte {
 
 // exception asks the plugin's decoder what an exception means.
 func (r *reframing) exception(f *frame.Frame) *sdk.Failure {
-	d := r.up.Deployment
-	dec, err := r.up.Plugin.NewDecoder(sdk.AnswerInfo{Provider: d.Provider.Instance, Native: r.plan.way.Dialect.Name, Model: d.Model, Stream: true})
+	dec, err := r.from.Plugin.NewDecoder(r.from.Info)
 	if err != nil {
 		return asFailure(err)
 	}

@@ -1,4 +1,8 @@
-package relay
+// Package client is the writing side of an exchange: it keeps up with a client that reads, waits within bounds for one that
+// reads slowly, and notices one that leaves.
+//
+// What is written, and what a client's leaving means for the upstream call, is core/relay's.
+package client
 
 import (
 	"sync/atomic"
@@ -8,13 +12,13 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 )
 
-// client is the writing side of an exchange. While the client's socket takes what it is given, writes go straight to
+// Client is the writing side of an exchange. While the client's socket takes what it is given, writes go straight to
 // it from the goroutine that reads the upstream. When it does not, a goroutine of its own drains a queue that is bounded
 // in bytes, and a full queue pauses the reading of the upstream.
 //
 // A client that left is no error: writes to it do nothing, so that the upstream can be read to its end for what it
 // charges.
-type client struct {
+type Client struct {
 	ex         h1.Exchange
 	limit      int
 	stall      time.Duration // that the queue may be full
@@ -27,23 +31,26 @@ type client struct {
 	drainTimer *time.Timer
 }
 
-func (c *client) init(ex h1.Exchange, limit int, stall time.Duration) {
+// Init makes the client of an exchange ready, of which at most limit bytes wait for a slow client, each no longer than
+// stall.
+func (c *Client) Init(ex h1.Exchange, limit int, stall time.Duration) {
 	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
 	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil
 }
 
-func (c *client) gone() bool { return c.isGone.Load() }
+// Gone says whether the client has left, or has been given up.
+func (c *Client) Gone() bool { return c.isGone.Load() }
 
-// lose marks the client as gone.
-func (c *client) lose() { c.isGone.Store(true) }
+// Lose marks the client as gone.
+func (c *Client) Lose() { c.isGone.Store(true) }
 
-// watch begins to look for the client's leaving; left is then called once, from another goroutine.
-func (c *client) watch(left func()) {
+// Watch begins to look for the client's leaving; left is then called once, from another goroutine.
+func (c *Client) Watch(left func()) {
 	c.watching = true
 	c.wake = make(chan struct{})
 	c.ex.Watch(func() {
-		c.lose()
+		c.Lose()
 		if left != nil {
 			left()
 		}
@@ -51,39 +58,39 @@ func (c *client) watch(left func()) {
 	})
 }
 
-// unwatch ends the watch.
-func (c *client) unwatch() {
+// Unwatch ends the watch.
+func (c *Client) Unwatch() {
 	if c.watching {
 		c.ex.Unwatch()
 		c.watching = false
 	}
 }
 
-// sleep waits for d; false at once when the client leaves.
-func (c *client) sleep(d time.Duration) bool {
-	if c.gone() {
+// Sleep waits for d; false at once when the client leaves.
+func (c *Client) Sleep(d time.Duration) bool {
+	if c.Gone() {
 		return false
 	}
 	if d <= 0 {
 		return true
 	}
-	c.unwatch()
-	c.watch(nil)
-	defer c.unwatch()
+	c.Unwatch()
+	c.Watch(nil)
+	defer c.Unwatch()
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return !c.gone()
+		return !c.Gone()
 	case <-c.wake:
 		return false
 	}
 }
 
-// write sends bytes of an answer with a chunked body.
-func (c *client) write(segs ...[]byte) {
+// Write sends bytes of an answer with a chunked body.
+func (c *Client) Write(segs ...[]byte) {
 	switch {
-	case c.gone() || len(segs) == 0:
+	case c.Gone() || len(segs) == 0:
 		return
 	case c.queue != nil:
 		c.push(segs)
@@ -91,7 +98,7 @@ func (c *client) write(segs ...[]byte) {
 	}
 	rest, err := c.ex.TryWrite(segs...)
 	if err != nil {
-		c.lose()
+		c.Lose()
 		return
 	}
 	if len(rest) > 0 {
@@ -100,7 +107,7 @@ func (c *client) write(segs ...[]byte) {
 }
 
 // slow starts the queue with what the socket did not take.
-func (c *client) slow(rest [][]byte) {
+func (c *Client) slow(rest [][]byte) {
 	var first []byte
 	for _, s := range rest {
 		first = append(first, s...)
@@ -110,7 +117,7 @@ func (c *client) slow(rest [][]byte) {
 }
 
 // drain writes first, which is framed already, and then all that comes through the queue.
-func (c *client) drain(first []byte) error {
+func (c *Client) drain(first []byte) error {
 	err := c.ex.WriteRaw([][]byte{first})
 	var b bytequeue.Batch
 	for err == nil {
@@ -124,7 +131,7 @@ func (c *client) drain(first []byte) error {
 	return err
 }
 
-func (c *client) push(segs [][]byte) {
+func (c *Client) push(segs [][]byte) {
 	for _, s := range segs {
 		var until time.Time // none
 		if c.stall > 0 {
@@ -132,28 +139,28 @@ func (c *client) push(segs [][]byte) {
 		}
 		if err := c.queue.PushUntil(s, until); err != nil {
 			c.stalled = true
-			c.lose()
+			c.Lose()
 			return
 		}
 	}
 }
 
-// settle waits until all has been written; the queue is then gone.
-func (c *client) settle() {
+// Settle waits until all has been written; the queue is then gone.
+func (c *Client) Settle() {
 	if c.queue == nil {
 		return
 	}
 	c.queue.Close(nil)
 	if err := <-c.done; err != nil {
 		c.stalled = true
-		c.lose()
+		c.Lose()
 	}
 	c.queue = nil
 }
 
-// release ends what still runs.
-func (c *client) release() {
-	c.unwatch()
+// Release ends what still runs.
+func (c *Client) Release() {
+	c.Unwatch()
 	if c.drainTimer != nil {
 		c.drainTimer.Stop()
 	}
@@ -163,3 +170,15 @@ func (c *client) release() {
 		c.queue = nil
 	}
 }
+
+// Watching says whether somebody looks for the client's leaving.
+func (c *Client) Watching() bool { return c.watching }
+
+// Left is closed when the client leaves while it is watched.
+func (c *Client) Left() <-chan struct{} { return c.wake }
+
+// Stalled says whether the client was given up because it did not read.
+func (c *Client) Stalled() bool { return c.stalled }
+
+// After has something done a while after the client left, unless Release comes first.
+func (c *Client) After(d time.Duration, do func()) { c.drainTimer = time.AfterFunc(d, do) }

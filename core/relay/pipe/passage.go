@@ -1,33 +1,50 @@
-package relay
+// Package pipe turns the bytes of an upstream's answer into the client's: a Passage lets the frames of the client's own
+// dialect through, a Translation has the plugin decode what came and writes it in the client's dialect.
+//
+// It reads and writes no connection. When an answer is the client's, and what follows a failure, is core/relay's.
+package pipe
 
 import (
 	"errors"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// piece is what became of some bytes of a streamed answer.
-type piece struct {
-	segs    [][]byte     // for the client, in order; valid until the pipe's next call
-	failure *sdk.Failure // the stream has failed; segs came before it
+// Piece is what became of some bytes of a streamed answer.
+type Piece struct {
+	Segs    [][]byte     // for the client, in order; valid until the pipe's next call
+	Failure *sdk.Failure // the stream has failed; Segs came before it
 }
 
-// pipe turns the bytes of a streamed answer into the client's.
-type pipe interface {
-	feed(chunk []byte) piece // bytes as a read brought them
-	end() piece              // the upstream has ended the body in good order
-	progress() (content, done bool)
-	tally() (sdk.Usage, sdk.Reason)
-	tokens() int64 // about how many the answer has so far, where nobody says
-	failer() any   // what may know how a failure is written at this place of the stream; see dialect.Failer
-	close()
+// Pipe turns the bytes of a streamed answer into the client's.
+type Pipe interface {
+	// Feed takes bytes as a read brought them.
+	Feed(chunk []byte) Piece
+	// End says that the upstream has ended the body in good order.
+	End() Piece
+	// Progress says whether there has been content, and whether the answer is complete.
+	Progress() (content, done bool)
+	Tally() (sdk.Usage, sdk.Reason)
+	// Tokens is about how many the answer has so far, for where nobody says.
+	Tokens() int64
+	// Failer gives what may know how a failure is written at this place of the stream; see dialect.Failer.
+	Failer() any
+	Close()
 }
 
-// passage is the pipe of a stream in the client's own dialect: its frames pass as they came, less what only we asked for.
+// Source is where an answer comes from.
+type Source struct {
+	Plugin  *pluginhost.Process
+	Info    sdk.AnswerInfo
+	Dialect *sdk.Dialect // the provider's
+}
+
+// Passage is the pipe of a stream in the client's own dialect: its frames pass as they came, less what only we asked for.
 // Frames are passed when they are whole, so that an error can follow one at any time.
-type passage struct {
+type Passage struct {
 	split   frame.Splitter
 	obs     dialect.Observer
 	reframe *reframing // nil: frames pass as they came
@@ -40,20 +57,23 @@ type passage struct {
 	bytes   int64 // of them
 }
 
-func (a *active) newPassage() *passage {
-	p := &passage{
-		split: newSplitter(a.plan.way.Dialect),
-		obs:   a.Dialect.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: a.hideUsage, Doc: &a.seen}),
-	}
-	if !isSSE(a.plan.way.Dialect.Framing) {
-		p.reframe = a.newReframing()
+// NewPassage makes the pipe of a stream from a source to a client that speaks a dialect.
+func NewPassage(from Source, to dialect.Dialect, o dialect.ObserverOptions) *Passage {
+	p := &Passage{split: newSplitter(from.Dialect), obs: to.NewObserver(o)}
+	if f := from.Dialect.Framing; f != "" && f != "sse" {
+		p.reframe = newReframing(from, to)
 	}
 	return p
 }
 
-func (p *passage) progress() (content, done bool) { return p.content, p.done }
-func (p *passage) tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
-func (p *passage) close()                         {}
+// Progress says whether there has been content, and whether the answer is complete.
+func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
+
+// Tally gives what has been seen of usage and of the reason of the end.
+func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
+
+// Close does nothing.
+func (p *Passage) Close() {}
 
 // What tokens are reckoned at.
 const (
@@ -61,16 +81,17 @@ const (
 	frameBytes = 256 // of a stream's frame, besides its text
 )
 
-// tokens counts one for each frame, which has no less, and more for what is over the usual length of one.
-func (p *passage) tokens() int64 {
+// Tokens counts one for each frame, which has no less, and more for what is over the usual length of one.
+func (p *Passage) Tokens() int64 {
 	return p.frames + max(0, p.bytes-p.frames*frameBytes)/tokenBytes
 }
 
-func (p *passage) failer() any { return p.obs }
+// Failer gives the observer.
+func (p *Passage) Failer() any { return p.obs }
 
-// feed passes the frames that are now whole. Those that lie in the chunk are passed as ranges of it; neighbours become
+// Feed passes the frames that are now whole. Those that lie in the chunk are passed as ranges of it; neighbours become
 // one segment.
-func (p *passage) feed(chunk []byte) piece {
+func (p *Passage) Feed(chunk []byte) Piece {
 	p.segs, p.scratch = p.segs[:0], p.scratch[:0]
 	p.split.Feed(chunk)
 	off := -p.pending // where the next frame begins in the chunk
@@ -85,7 +106,7 @@ func (p *passage) feed(chunk []byte) piece {
 		f, ok, err := p.split.Next()
 		if err != nil {
 			flush()
-			return piece{p.segs, broken(err)}
+			return Piece{p.segs, broken(err)}
 		}
 		if !ok {
 			break
@@ -96,7 +117,7 @@ func (p *passage) feed(chunk []byte) piece {
 		switch {
 		case failure != nil:
 			flush()
-			return piece{p.segs, failure}
+			return Piece{p.segs, failure}
 		case whole && start >= 0 && start == to && to > from:
 			to = end
 		case whole && start >= 0:
@@ -109,11 +130,11 @@ func (p *passage) feed(chunk []byte) piece {
 		}
 	}
 	flush()
-	return piece{segs: p.segs}
+	return Piece{Segs: p.segs}
 }
 
 // look observes a frame: whole says that it passes as it is, otherwise out is passed in its place.
-func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
+func (p *Passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
 	if p.reframe != nil {
 		if f.Lines == 0 {
 			return nil, false, nil
@@ -140,7 +161,7 @@ func (p *passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Fai
 }
 
 // add copies bytes that will not last into a segment.
-func (p *passage) add(b []byte) {
+func (p *Passage) add(b []byte) {
 	if len(b) == 0 {
 		return
 	}
@@ -152,14 +173,14 @@ func (p *passage) add(b []byte) {
 	p.segs = append(p.segs, p.scratch[n:len(p.scratch):len(p.scratch)])
 }
 
-// end passes a last frame that lacks its blank line, and says whether the stream was complete: it had the dialect's end
+// End passes a last frame that lacks its blank line, and says whether the stream was complete: it had the dialect's end
 // mark, or at least the reason of its end.
-func (p *passage) end() piece {
+func (p *Passage) End() Piece {
 	p.segs, p.scratch = p.segs[:0], p.scratch[:0]
 	for !p.done {
 		f, ok, err := p.split.End()
 		if err != nil {
-			return piece{p.segs, broken(err)}
+			return Piece{p.segs, broken(err)}
 		}
 		if !ok {
 			break
@@ -169,7 +190,7 @@ func (p *passage) end() piece {
 		}
 		out, _, failure := p.look(&f)
 		if failure != nil {
-			return piece{p.segs, failure}
+			return Piece{p.segs, failure}
 		}
 		p.add(out)
 		if f.Partial && p.reframe == nil && len(out) > 0 { // readers wait for the blank line
@@ -180,9 +201,9 @@ func (p *passage) end() piece {
 		}
 	}
 	if !p.done && p.obs.Finish() == sdk.ReasonUnset {
-		return piece{p.segs, truncated()}
+		return Piece{p.segs, truncated()}
 	}
-	return piece{segs: p.segs}
+	return Piece{Segs: p.segs}
 }
 
 func truncated() *sdk.Failure {
