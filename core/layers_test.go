@@ -36,6 +36,7 @@ core/generation
 core/admin/console
 core/gateway core/admin
 policies plugins/* examples/*
+cmd/penstock/*
 cmd/*
 `
 
