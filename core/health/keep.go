@@ -20,6 +20,7 @@ type Store interface {
 const (
 	saveEvery = 200 * time.Millisecond // at most: what changes in between is saved together
 	staleAge  = 7 * 24 * time.Hour     // of a record that is forgotten at the next start
+	saveAgain = 5 * time.Second        // after the store did not take a record
 	lastSave  = 2 * time.Second        // how long saving may take at the end
 )
 
@@ -45,7 +46,7 @@ func (r *Registry) Restore(ctx context.Context, st Store, now time.Time) error {
 func (r *Registry) takeUp(f *store.HealthFlag, now time.Time, own bool) {
 	var rec Record
 	if err := json.Unmarshal(f.State, &rec); err != nil || len(rec.History) == 0 {
-		r.log.Warn("health: a record that cannot be read", "backend", f.Backend)
+		r.log.Debug("health: a record that cannot be read", "backend", f.Backend)
 		return
 	}
 	b := r.backend(f.Backend, rec.Credential)
@@ -66,17 +67,26 @@ func (r *Registry) Follow(ctx context.Context, st Store) {
 		}
 	})
 	defer cancel()
-	pause := time.NewTicker(saveEvery)
+	pause, again := time.NewTicker(saveEvery), time.NewTimer(saveAgain)
 	defer pause.Stop()
+	defer again.Stop()
+	again.Stop()
+	save := func(ctx context.Context) {
+		if !r.save(ctx, st) {
+			again.Reset(saveAgain)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
 			defer cancel()
-			r.save(last, st)
+			save(last)
 			return
 		case <-r.changed:
-			r.save(ctx, st)
+			save(ctx)
+		case <-again.C:
+			save(ctx)
 		case <-foreign:
 			r.refresh(ctx, st)
 		}
@@ -87,8 +97,9 @@ func (r *Registry) Follow(ctx context.Context, st Store) {
 	}
 }
 
-// save writes the records that have changed. One that cannot be written is tried again with the next change.
-func (r *Registry) save(ctx context.Context, st Store) {
+// save writes the records that have changed, and says whether all could be written.
+func (r *Registry) save(ctx context.Context, st Store) (all bool) {
+	all = true
 	r.mu.Lock()
 	list := make([]*Backend, 0, len(r.unsaved))
 	for b := range r.unsaved {
@@ -103,12 +114,14 @@ func (r *Registry) save(ctx context.Context, st Store) {
 			err = st.PutHealthFlag(ctx, store.HealthFlag{Backend: b.ID, State: state, At: rec.changedAt()})
 		}
 		if err != nil {
+			all = false
 			r.log.Warn("health: not saved", "backend", b.ID, "error", err)
 			r.mu.Lock()
 			r.unsaved[b] = true
 			r.mu.Unlock()
 		}
 	}
+	return all
 }
 
 // refresh takes up what others have written.

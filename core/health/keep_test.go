@@ -3,15 +3,21 @@ package health
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/sdk"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
@@ -24,7 +30,7 @@ func openStore(t *testing.T) *store.Store {
 }
 
 // follow has a registry follow a store until the function that it gives is called.
-func follow(r *Registry, st *store.Store) (end func()) {
+func follow(r *Registry, st Store) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -153,4 +159,39 @@ func await(t *testing.T, holds func() bool) {
 			t.Fatal("it did not come about within 20 s")
 		}
 	}
+}
+
+// unwilling is a store that does not take records while it is told not to.
+type unwilling struct {
+	*store.Store
+	refuses atomic.Bool
+}
+
+func (u *unwilling) PutHealthFlag(ctx context.Context, f store.HealthFlag) error {
+	if u.refuses.Load() {
+		return errors.New("no space left on device")
+	}
+	return u.Store.PutHealthFlag(ctx, f)
+}
+
+// TestSavedWhenTheStoreIsBack holds that a record that could not be saved is, without another change.
+func TestSavedWhenTheStoreIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &unwilling{Store: openStore(t)}
+		st.refuses.Store(true)
+		b := newBench(t)
+		b.now = time.Now()
+		defer follow(b.registry, st)()
+		b.fail(5)
+		time.Sleep(time.Minute)
+		if flags, err := st.HealthFlags(t.Context()); err != nil || len(flags) != 0 {
+			t.Errorf("%d records, error %v", len(flags), err)
+		}
+		st.refuses.Store(false)
+		time.Sleep(2 * saveAgain)
+		synctest.Wait()
+		if flags, err := st.HealthFlags(t.Context()); err != nil || len(flags) != 1 {
+			t.Errorf("%d records when the store is back, error %v", len(flags), err)
+		}
+	})
 }
