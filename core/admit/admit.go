@@ -28,7 +28,7 @@ type Store interface {
 // Directory is what admission takes from a generation.
 type Directory interface {
 	// FindKey gives the configured key with the SHA-256 of its secret, or nil.
-	FindKey(sum *[32]byte) *Key
+	FindKey(sum [32]byte) *Key
 	// FindTeam gives the configured team of a name, or nil.
 	FindTeam(name string) *Team
 	// FailClosed says whether requests are refused while store or counters do not answer.

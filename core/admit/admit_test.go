@@ -138,7 +138,7 @@ type directory struct {
 	closed bool
 }
 
-func (d *directory) FindKey(sum *[32]byte) *Key { return d.keys[*sum] }
+func (d *directory) FindKey(sum [32]byte) *Key  { return d.keys[sum] }
 func (d *directory) FindTeam(name string) *Team { return d.teams[name] }
 func (d *directory) FailClosed() bool           { return d.closed }
 

@@ -16,7 +16,7 @@ func (a *Admitter) Authenticate(ctx context.Context, d Directory, secret []byte,
 		w.Start(ctx)
 	}
 	sum := sha256.Sum256(secret)
-	key := d.FindKey(&sum)
+	key := d.FindKey(sum)
 	if key == nil && a.store != nil && made(secret) {
 		var f *sdk.Failure
 		if key, f = a.stored(ctx, d, sum); f != nil {

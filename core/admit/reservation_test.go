@@ -2,6 +2,7 @@ package admit
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"log/slog"
 	"math"
@@ -192,4 +193,33 @@ anthropic-ratelimit-tokens-limit: 1000
 anthropic-ratelimit-tokens-remaining: 0
 anthropic-ratelimit-tokens-reset: 2026-01-01T00:01:01Z
 `)
+}
+
+// BenchmarkAdmission is what a request with a key, limits and a budget costs, of its own and its team's.
+func BenchmarkAdmission(b *testing.B) {
+	now := time.Now()
+	a := New(Options{Counters: limits.NewMemory(now), Log: slog.New(slog.DiscardHandler)})
+	defer a.Close()
+	secret := []byte("psk-for-a-benchmark-000000000001")
+	l := limits.Limits{PerMinute: [4]int64{limits.Requests: 1 << 40, limits.Tokens: 1 << 50}, AtOnce: 1000, Budget: limits.Budget{Set: true, Nano: 1 << 60, Each: limits.Month}}
+	key := &Key{Name: "ci", sum: sha256.Sum256(secret)}
+	key.join(l, &Team{Name: "search", Limits: l})
+	d := &directory{keys: map[[32]byte]*Key{key.sum: key}}
+	size := Size{TextBytes: 4000, Messages: 3, MaxOutput: 1000}
+	candidates := []*catalog.Deployment{{Price: &catalog.Price{Input: 3e9, Output: 15e9}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		k, f := a.Authenticate(context.Background(), d, secret, now)
+		var r Reservation
+		if f == nil {
+			f = a.Look(k, now, &r)
+		}
+		if f == nil {
+			f = a.Reserve(context.Background(), d, k, Needs(&size, k.Account, candidates), &r)
+		}
+		if f != nil {
+			b.Fatal(f)
+		}
+		r.Settle(limits.Use{Input: 1000, Output: 500, Nano: 100})
+	}
 }

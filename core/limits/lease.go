@@ -134,7 +134,7 @@ func (b *backlog) pop() *ending {
 // catchUp tells the server of ends that it has missed.
 func (s *Shared) catchUp(ctx context.Context, _ time.Time) {
 	for e := s.late.pop(); e != nil; e = s.late.pop() {
-		if s.tell(ctx, e) != nil {
+		if !s.tell(ctx, e) {
 			s.late.add(*e, s.log)
 			return
 		}

@@ -160,7 +160,7 @@ type Hold struct {
 	account *Account
 	need    Need
 	id      uint64    // of Shared: its lease
-	unsure  bool      // whether it was taken at all: the server did not answer
+	unsure  bool      // the server may not have it: it did not answer when it was taken, or ended
 	leased  time.Time // until then
 	marks   [maxLevels]mark
 }

@@ -29,14 +29,11 @@ type link struct {
 	log     *slog.Logger
 }
 
-// script is one of the three.
-type script struct{ text *valkey.Lua }
-
-// The scripts never change: they belong to the program's text.
+// The scripts never change: they are the program's text.
 var (
-	take   = script{valkey.NewLuaScript(takeText)}
-	finish = script{valkey.NewLuaScript(endText)}
-	seed   = script{valkey.NewLuaScript(seedText)}
+	take   = valkey.NewLuaScript(takeText)
+	finish = valkey.NewLuaScript(endText)
+	seed   = valkey.NewLuaScript(seedText)
 )
 
 func newLink(o valkey.ClientOption, wait time.Duration, log *slog.Logger) link {
@@ -69,9 +66,9 @@ func (l *link) close() {
 
 // run runs a script. Where it fails, sent says whether the server may have run it all the same. The error is ErrDown or
 // that of ctx.
-func (l *link) run(ctx context.Context, s script, keys, args []string) (got []int64, sent bool, err error) {
+func (l *link) run(ctx context.Context, script *valkey.Lua, keys, args []string) (got []int64, sent bool, err error) {
 	sent, err = l.call(ctx, func(ctx context.Context, c valkey.Client) error {
-		r := s.text.Exec(ctx, c, keys, args)
+		r := script.Exec(ctx, c, keys, args)
 		n, err := r.AsIntSlice()
 		if err != nil {
 			_, err = r.AsInt64()

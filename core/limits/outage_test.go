@@ -163,3 +163,23 @@ func TestLeasesAreRenewed(t *testing.T) {
 		t.Errorf("after its end: %+v", v)
 	}
 }
+
+// An end that the server has carried out without saying so is told once more, and counts once.
+func TestEndIsToldTwice(t *testing.T) {
+	t.Parallel()
+	s := startServer(t).shared(t)
+	a := account(Limits{PerMinute: [rates]int64{Tokens: 1000}, AtOnce: 1, Budget: Budget{Set: true, Nano: 100, Each: Total}})
+	other, _ := reserve(t, s, a, one(Use{Input: 500}), noon)
+	s.Settle(other, Use{Input: 500}, noon)
+	h, _ := reserve(t, s, a, one(Use{Input: 400, Nano: 10}), noon)
+	e := ending{hold: *h, used: one(Use{Input: 100, Nano: 7}), at: noon}
+	for range 2 {
+		if !s.tell(context.Background(), &e) {
+			t.Fatal("the server does not answer")
+		}
+	}
+	money(t, s, a, 0, noon, Money{Spent: 7})
+	if _, v := reserve(t, s, a, one(Use{Input: 1}), noon); !v.OK() || v.Standing[Tokens].Left != 399 {
+		t.Errorf("with 601 of 1000 used: %+v", v)
+	}
+}

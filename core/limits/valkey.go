@@ -149,6 +149,9 @@ func (s *Shared) Reserve(ctx context.Context, a *Account, n Need, now time.Time,
 		*h = taken
 		return v, nil
 	}
+	if v.OK() { // beyond 2^53 the script's numbers are rounded
+		v.Refusal = Refusal{Limit: OverTokens, Level: &a.Levels[0], Most: a.Levels[0].PerMinute[Tokens], Need: n.of(Tokens), After: time.Second}
+	}
 	s.refused.add(&v.Refusal, now)
 	return v, nil
 }
@@ -181,15 +184,17 @@ func (s *Shared) end(h *Hold, used Need, now time.Time) {
 	h.leased = s.leases.remove(h)
 	e := ending{hold: *h, used: used, at: now}
 	h.account = nil
-	if s.tell(context.Background(), &e) != nil {
+	if !s.tell(context.Background(), &e) {
 		s.late.add(e, s.log)
 	}
 }
 
-// tell tells the server of an end.
-func (s *Shared) tell(ctx context.Context, e *ending) error {
-	_, _, err := s.link.run(ctx, finish, e.hold.account.keys(), e.args(time.Now()))
-	return err
+// tell tells the server of an end; false where it has to be told again. A hold that it does not have then has been ended by
+// the first try.
+func (s *Shared) tell(ctx context.Context, e *ending) bool {
+	_, sent, err := s.link.run(ctx, finish, e.hold.account.keys(), e.args(time.Now()))
+	e.hold.unsure = e.hold.unsure || sent
+	return err == nil
 }
 
 // Seed implements Counters.
