@@ -31,7 +31,7 @@ func TestPower(t *testing.T) {
 		mu.Lock()
 		copied := bytes.Clone(disk)
 		mu.Unlock()
-		cells, err := readJournal(bytes.NewReader(copied))
+		cells, err := readJournal(bytes.NewReader(copied), int64(len(copied)))
 		if err != nil {
 			t.Error(err)
 		}

@@ -193,7 +193,7 @@ func takeJournal(dir string, cells int) (*journal, error) {
 		if err != nil {
 			return nil, errors.New("ledger: " + err.Error())
 		}
-		j, err := freshJournal(f, min(cells, maxCells))
+		j, err := useJournal(f, min(cells, maxCells))
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("ledger: %s: %w", path, err)
@@ -203,29 +203,43 @@ func takeJournal(dir string, cells int) (*journal, error) {
 	return nil, fmt.Errorf("ledger: %s: %d processes have journals here, want fewer", dir, maxJournals)
 }
 
-// freshJournal writes a journal of free cells and maps it. Every byte is written: a mapping with a hole would end the
-// process where the disk is full.
-func freshJournal(f *os.File, cells int) (*journal, error) {
+// useJournal maps a journal whose cells are free, and writes it before where it is not as is wanted. Every byte is written
+// then: a mapping with a hole would end the process where the disk is full.
+func useJournal(f *os.File, cells int) (*journal, error) {
 	size := headSize + int64(cells)*cellSize
-	if info, err := f.Stat(); err != nil {
+	fits, err := hasSize(f, size)
+	if err != nil {
 		return nil, err
-	} else if info.Size() != size {
+	}
+	if !fits {
 		if err := f.Truncate(0); err != nil {
 			return nil, err
 		}
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	if _, err := io.CopyN(f, zeros{}, size); err != nil {
-		return nil, err
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		if _, err := io.CopyN(f, zeros{}, size); err != nil {
+			return nil, err
+		}
 	}
 	j, err := mapJournal(f, size)
 	if err != nil {
 		return nil, err
 	}
+	// The head is the last to be written: a journal that has one is whole.
 	*(*head)(unsafe.Pointer(&j.mem[0])) = head{magic, journalVersion, cellSize, uint64(cells), byteOrder}
 	return j, nil
+}
+
+// hasSize says whether a journal has a head and a size.
+func hasSize(f *os.File, size int64) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() != size {
+		return false, err
+	}
+	var m [len(magic)]byte
+	_, err = f.ReadAt(m[:], 0)
+	return m == magic, err
 }
 
 func mapJournal(f *os.File, size int64) (*journal, error) {
@@ -246,13 +260,13 @@ func cellsOf(mem []byte) []cell {
 }
 
 // readJournal reads the cells of a journal, of a process that lives or not. An empty file has none.
-func readJournal(f io.Reader) ([]cell, error) {
-	mem, err := io.ReadAll(io.LimitReader(f, headSize+maxCells*cellSize))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(mem) < headSize:
+func readJournal(f io.ReaderAt, size int64) ([]cell, error) {
+	if size < headSize {
 		return nil, nil
+	}
+	mem := make([]byte, min(size, headSize+maxCells*cellSize))
+	if _, err := f.ReadAt(mem, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
 	h := (*head)(unsafe.Pointer(&mem[0]))
 	switch {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -58,9 +59,13 @@ func Recover(ctx context.Context, dir string, rows Rows, log *slog.Logger) (Reco
 	return all, nil
 }
 
-// recoverFile writes the rows of a journal that is locked, and empties it.
+// recoverFile writes the rows of a journal that is locked, and frees its cells.
 func recoverFile(ctx context.Context, f *os.File, to Rows) (Recovery, error) {
-	cells, err := readJournal(f)
+	info, err := f.Stat()
+	if err != nil {
+		return Recovery{}, err
+	}
+	cells, err := readJournal(f, info.Size())
 	if err != nil {
 		return Recovery{}, err
 	}
@@ -75,7 +80,20 @@ func recoverFile(ctx context.Context, f *os.File, to Rows) (Recovery, error) {
 			return Recovery{}, err
 		}
 	}
-	return done, f.Truncate(0)
+	return done, freeCells(f, cells)
+}
+
+// freeCells frees the cells of a journal that are not.
+func freeCells(f *os.File, cells []cell) error {
+	for i := range cells {
+		if cells[i].state() == free {
+			continue
+		}
+		if _, err := f.WriteAt(make([]byte, unsafe.Sizeof(cells[i].word)), headSize+int64(i)*cellSize); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leftOver makes rows of the cells that are not free, in the order in which their calls began.

@@ -117,7 +117,10 @@ func look(path string) (cells []cell, live bool, err error) {
 	if live = errors.Is(err, syscall.EWOULDBLOCK); err != nil && !live {
 		return nil, false, err
 	}
-	cells, err = readJournal(f)
+	info, err := f.Stat()
+	if err == nil {
+		cells, err = readJournal(f, info.Size())
+	}
 	return cells, live, err
 }
 
