@@ -77,7 +77,7 @@ func newHelpExitCodes() *cobra.Command {
 1    failure at run time
 2    wrong usage
 3    configuration or policy invalid
-4    tests failed
+4    tests failed, or what was to be verified is wrong
 5    not authorized
 6    not found
 7    conflict: the generation has moved
