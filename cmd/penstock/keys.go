@@ -169,6 +169,12 @@ func showBudget(b *admit.Budget) string {
 	if b == nil {
 		return "-"
 	}
+	switch b.Every {
+	case "total":
+		return b.USD.String() + " USD in all"
+	case "":
+		return b.USD.String() + " USD a month"
+	}
 	return b.USD.String() + " USD a " + b.Every
 }
 
