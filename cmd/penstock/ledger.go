@@ -203,9 +203,7 @@ func newLedgerVerify() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			wait, cancel := context.WithTimeout(cmd.Context(), arriving)
-			defer cancel()
-			found, err := ledger.Verify(wait, dir, s)
+			found, err := ledger.Verify(cmd.Context(), dir, s, arriving)
 			if err != nil {
 				return &exitError{exitFailure, err.Error()}
 			}

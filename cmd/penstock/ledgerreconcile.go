@@ -87,6 +87,8 @@ func reconcile(ctx context.Context, s *store.Store, theirs usageFile, provider s
 	}
 	since, _ := time.Parse(time.DateOnly, first) // as add wrote it
 	until, _ := time.Parse(time.DateOnly, last)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute) // millions of rows
+	defer cancel()
 	rows, err := s.UpstreamUsage(ctx, since, until.AddDate(0, 0, 1))
 	if err != nil {
 		return nil, err

@@ -148,7 +148,7 @@ func killRounds(t *testing.T, rounds int, dir, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Verify(t.Context(), dir, s)
+	found, err := Verify(t.Context(), dir, s, time.Second)
 	if err != nil || len(found) > 0 {
 		t.Errorf("verify: got %+v, %v", found, err)
 	}

@@ -20,22 +20,24 @@ type Finding struct {
 	Problem string `json:"problem"`
 }
 
-// maxFindings bounds what Verify lists.
-const maxFindings = 100
+const (
+	maxFindings = 100
+	reading     = 10 * time.Minute // the limit of reading a whole ledger: millions of rows
+)
 
 // Verify looks whether every call is closed exactly once and the sums agree: in the journals of a folder, in the rows, and in
 // the sums of days. It changes nothing, and takes calls in flight of processes that live for what they are; what those have
-// ended is given until ctx ends to reach the store. After 100 findings it stops.
-func Verify(ctx context.Context, dir string, s *store.Store) ([]Finding, error) {
+// ended is given so long to reach the store. After 100 findings it stops.
+func Verify(ctx context.Context, dir string, s *store.Store, wait time.Duration) ([]Finding, error) {
+	ctx, cancel := context.WithTimeout(ctx, reading)
+	defer cancel()
 	var v verification
-	if err := v.journals(ctx, dir); err != nil {
-		return nil, err
-	}
-	if err := s.Intact(context.WithoutCancel(ctx)); err != nil {
+	v.journals(ctx, dir, wait)
+	if err := s.Intact(ctx); err != nil {
 		v.add("store", err.Error())
 		return v.found, nil // what it says of rows would say nothing
 	}
-	for r, err := range s.Rows(context.WithoutCancel(ctx), store.Filter{}) {
+	for r, err := range s.Rows(ctx, store.Filter{}) {
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +48,7 @@ func Verify(ctx context.Context, dir string, s *store.Store) ([]Finding, error) 
 			return v.found, nil
 		}
 	}
-	astray, err := s.Astray(context.WithoutCancel(ctx))
+	astray, err := s.Astray(ctx)
 	for _, a := range astray {
 		v.add(fmt.Sprintf("sum of %s, key %q, team %q, model %q", a.Day.Format(time.DateOnly), a.Key, a.Team, a.Model),
 			fmt.Sprintf("has %+d calls, %+d nano-USD beside the rows", a.Calls, a.CostNanoUSD))
@@ -63,7 +65,9 @@ func (v *verification) add(subject, problem string) {
 }
 
 // journals looks into the journals of a folder.
-func (v *verification) journals(ctx context.Context, dir string) error {
+func (v *verification) journals(ctx context.Context, dir string, wait time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	for n := range maxJournals {
 		path := journalPath(dir, n)
 		cells, live, err := look(path)
@@ -86,7 +90,6 @@ func (v *verification) journals(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	return nil
 }
 
 // Await waits until ctx ends for the calls that processes in a folder have ended to become rows, and tells how many have

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -49,9 +48,7 @@ func TestVerifyRows(t *testing.T) {
 // verified gives what Verify finds, one line each, without the folder's path.
 func verified(t *testing.T, dir string, s *store.Store) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	found, err := Verify(ctx, dir, s)
+	found, err := Verify(t.Context(), dir, s, 200*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}

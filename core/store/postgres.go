@@ -201,7 +201,7 @@ func (s *Store) hear(ctx context.Context, conf *pgx.ConnConfig, node string, mis
 		defer cancel()
 		c.Close(end)
 	}()
-	if _, err := c.Exec(dial, "LISTEN penstock"); err != nil {
+	if _, err := c.Exec(dial, "LISTEN "+channel); err != nil {
 		return err
 	}
 	if missed {

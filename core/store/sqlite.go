@@ -93,7 +93,7 @@ func openFile(file, synchronous string, connections int) (*sql.DB, error) {
 		q.Set("_journal_mode", "WAL")
 		q.Set("_synchronous", synchronous)
 		q.Set("_pragma", "temp_store(MEMORY)") // what takes a statement back is kept for each of them: in a file it costs half the time
-		q.Set("_txlock", "immediate") // a read lock that is upgraded fails at once where another process writes
+		q.Set("_txlock", "immediate")          // a read lock that is upgraded fails at once where another process writes
 	}
 	c, err := sqlite.NewConnector((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: q.Encode()}).String())
 	if err != nil {

@@ -62,12 +62,16 @@ type backend interface {
 // patience bounds a call whose context has no end.
 const patience = 10 * time.Second
 
-// Open opens a store and brings its tables up to date. Only one process migrates at a time; the others wait for it, up to
-// the end of ctx.
+// opening bounds what Open waits for: others that migrate, and its own migrations.
+const opening = 5 * time.Minute
+
+// Open opens a store and brings its tables up to date. Only one process migrates at a time; the others wait for it.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	ctx, cancel := context.WithTimeout(ctx, opening)
+	defer cancel()
 	scheme, path, ok := strings.Cut(o.URL, "://")
 	if o.URL == "" {
 		scheme, ok = "sqlite", true
