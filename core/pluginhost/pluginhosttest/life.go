@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"syscall"
 	"time"
@@ -67,10 +68,10 @@ func (k *kit) errorBodies() error {
 			if f, ok := k.process.ReadError(status, []byte(body)); ok && f.Kind == sdk.KindNone {
 				return fmt.Errorf("status %d with %s: a failure of no kind", status, body)
 			}
+			if k.log.cause() != "" {
+				return fmt.Errorf("status %d with %s: the error body was not read", status, body)
+			}
 		}
-	}
-	if cause := k.log.cause(); cause != "" {
-		return errors.New("an error body was not read")
 	}
 	if now := k.status().PID; now != before {
 		return fmt.Errorf("the process has been replaced: %d is now %d", before, now)
@@ -102,6 +103,7 @@ func (k *kit) life(ctx context.Context) {
 		}
 		return nil
 	})
+	k.check("hang", func() error { return k.hang(ctx) })
 	if len(k.Hold) > 0 {
 		k.check("host-killed", func() error { return k.orphaned(ctx) })
 	}
@@ -146,6 +148,44 @@ func (k *kit) crashStream() error {
 	}
 	_, err = k.encode("mark1")
 	return err
+}
+
+// hangLimit is how long a call may take in the check of a process that hangs: there it is only waited out.
+const hangLimit = 300 * time.Millisecond
+
+// hang stops the process: calls fail in their time and not later, and another process takes its place.
+func (k *kit) hang(ctx context.Context) error {
+	host := pluginhost.New(pluginhost.Options{Log: slog.New(slog.DiscardHandler), Bundled: k.Bundled,
+		Call: hangLimit, Ping: hangLimit, Start: commandLimit, Restart: commandLimit})
+	defer host.Close()
+	prog, err := host.Find(k.Dirs, k.Name)
+	if err != nil {
+		return err
+	}
+	p, err := host.Acquire(ctx, prog, pluginhost.AcquireOptions{})
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	if _, err := p.Configure(ctx, instance, k.Config); err != nil {
+		return err
+	}
+	pid := host.List()[0].PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }() // where the host has not
+	q := k.say("mark1")
+	q.Native = k.manifest.Dialects[0].Name
+	for begin := time.Now(); harmless(p.Encode(q, new(pluginhost.Encoded))) != nil; {
+		if time.Since(begin) > commandLimit {
+			return fmt.Errorf("process %d was stopped, and calls fail for %v", pid, commandLimit)
+		}
+	}
+	if !gone(pid, endLimit) {
+		return fmt.Errorf("process %d was stopped, and is there beside the one that took its place", pid)
+	}
+	return nil
 }
 
 // letGo gives the process back: it ends.

@@ -224,9 +224,6 @@ func TestKit(t *testing.T) {
 					reasons = append(reasons, r.Name+": "+r.Reason)
 				}
 			}
-			if c.how == "panics" { // its traces, longer in a build with -race, may be more than the host keeps of stderr
-				failing = slices.DeleteFunc(failing, func(s string) bool { return s == "stderr" })
-			}
 			want := strings.Fields(c.failing)
 			slices.Sort(want)
 			slices.Sort(failing)
