@@ -116,6 +116,11 @@ type remark struct {
 // asksOnly says whether the client wants to be told what would become of its request, and nothing done.
 func (r *request) asksOnly() bool { return string(r.ex.Head().Get(explainHeader)) == "1" }
 
+// answered answers what needs no upstream: what would become of the request, or an estimate of its tokens.
+func (r *request) answered(failed *sdk.Failure) bool {
+	return r.asksOnly() && r.explain(failed) || failed == nil && r.route.count && r.countHere()
+}
+
 // explain answers what would become of the request; false where routing failed otherwise than by skipping all.
 // Plugins encode as they would for a call.
 func (r *request) explain(failed *sdk.Failure) bool {

@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"strings"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// listModels answers GET /v1/models with the models and routers that the key may use: in Anthropic's form where the client speaks that dialect,
-// in OpenAI's otherwise.
+// listModels answers with the models and routers that the key may use, in the form of the client's dialect.
 func (r *request) listModels() {
 	if f := r.member(); f != nil {
 		r.fail(f)
@@ -26,23 +27,22 @@ func (r *request) listModels() {
 	}
 	var w sdk.Writer
 	w.Object()
-	if r.anthropicClient() {
-		w.Name("data").Array()
-		for _, m := range allowed {
-			r.anthropicModel(&w, m)
-		}
-		w.EndArray()
+	form, list := r.modelForm(), "data"
+	switch form {
+	case geminiForm:
+		list = "models"
+	case anthropicForm:
 		w.Name("has_more").Bool(false)
 		w.Name("first_id").Value(edgeID(allowed, 0))
 		w.Name("last_id").Value(edgeID(allowed, len(allowed)-1))
-	} else {
+	default:
 		w.Name("object").String("list")
-		w.Name("data").Array()
-		for _, m := range allowed {
-			r.openaiModel(&w, m)
-		}
-		w.EndArray()
 	}
+	w.Name(list).Array()
+	for _, m := range allowed {
+		r.writeModel(&w, form, m)
+	}
+	w.EndArray()
 	w.EndObject()
 	r.answer(200, "application/json", w.Bytes())
 }
@@ -63,11 +63,7 @@ func (r *request) showModel() {
 		return
 	}
 	var w sdk.Writer
-	if r.anthropicClient() {
-		r.anthropicModel(&w, r.model)
-	} else {
-		r.openaiModel(&w, r.model)
-	}
+	r.writeModel(&w, r.modelForm(), r.model)
 	r.answer(200, "application/json", w.Bytes())
 }
 
@@ -81,10 +77,37 @@ func (r *request) member() *sdk.Failure {
 	return f
 }
 
-// anthropicClient tells Anthropic's SDK from OpenAI's on the path that they share.
-func (r *request) anthropicClient() bool {
+// modelForm is the form of a model's description, by the dialect of who asks.
+type modelForm uint8
+
+const (
+	openaiForm modelForm = iota
+	anthropicForm
+	geminiForm
+)
+
+// modelForm tells the SDKs of three dialects apart, also on the path that they share: each has its own header for the key.
+func (r *request) modelForm() modelForm {
 	head := r.ex.Head()
-	return head.Get("anthropic-version") != nil || head.Get("x-api-key") != nil
+	path := string(head.Path())
+	switch {
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/gemini/"), head.Get("x-goog-api-key") != nil:
+		return geminiForm
+	case strings.HasPrefix(path, "/anthropic/"), head.Get("anthropic-version") != nil, head.Get("x-api-key") != nil:
+		return anthropicForm
+	}
+	return openaiForm
+}
+
+func (r *request) writeModel(w *sdk.Writer, form modelForm, name string) {
+	switch form {
+	case geminiForm:
+		r.geminiModel(w, name)
+	case anthropicForm:
+		r.anthropicModel(w, name)
+	default:
+		r.openaiModel(w, name)
+	}
 }
 
 func (r *request) openaiModel(w *sdk.Writer, name string) {
@@ -93,6 +116,32 @@ func (r *request) openaiModel(w *sdk.Writer, name string) {
 	w.Name("object").String("model")
 	w.Name("created").Int(r.gen.Created.Unix())
 	w.Name("owned_by").String("penstock")
+	w.EndObject()
+}
+
+// geminiModel describes a model as Google does (https://ai.google.dev/api/models). Its limits are those of the deployment
+// that takes most, where all are known.
+func (r *request) geminiModel(w *sdk.Writer, name string) {
+	w.Object()
+	w.Name("name").String("models/" + name)
+	w.Name("version").String("1")
+	w.Name("displayName").String(name)
+	if m, ok := r.gen.Catalog.Find(name); ok {
+		var input, output int
+		for _, d := range m.Deployments {
+			input, output = max(input, d.Context), max(output, d.MaxOutput)
+		}
+		if input < catalog.Unlimited {
+			w.Name("inputTokenLimit").Int(int64(input))
+		}
+		if output < catalog.Unlimited {
+			w.Name("outputTokenLimit").Int(int64(output))
+		}
+	}
+	w.Name("supportedGenerationMethods").Array()
+	w.String("generateContent")
+	w.String("countTokens")
+	w.EndArray()
 	w.EndObject()
 }
 
@@ -115,6 +164,26 @@ func edgeID(models []string, i int) sdk.Value {
 	return sdk.RawValue(w.Bytes())
 }
 
+// countHere answers a request to count tokens where no deployment of the model counts them in the client's dialect: with
+// the estimate that admission goes by, which x-penstock-estimated says. It is false where one does.
+func (r *request) countHere() bool {
+	for _, c := range r.candidates {
+		if way := c.Deployment.Way(r.dialect.Name()); way.Pass && way.CountTarget != "" {
+			return false
+		}
+	}
+	member := "input_tokens"
+	if r.dialect.Name() == "gemini" {
+		member = "totalTokens"
+	}
+	var w sdk.Writer
+	w.Object()
+	w.Name(member).Int(r.input(r.candidates[0].Deployment))
+	w.EndObject()
+	r.answer(200, "application/json", w.Bytes(), "x-penstock-estimated: true\r\n")
+	return true
+}
+
 // live answers whether the process should go on living.
 func (r *request) live() { r.answer(200, "text/plain; charset=utf-8", []byte("ok\n")) }
 
@@ -127,14 +196,17 @@ func (r *request) ready() {
 	r.answer(200, "text/plain; charset=utf-8", []byte("ok\n"))
 }
 
-// answer sends a body of the gateway's own.
-func (r *request) answer(status int, contentType string, body []byte) {
+// answer sends a body of the gateway's own, with more fields where there are any.
+func (r *request) answer(status int, contentType string, body []byte, more ...string) {
 	r.status = status
 	r.clock.Done()
 	fields := r.appendIdentity(r.fields[:0])
 	fields = append(fields, "Content-Type: "...)
 	fields = append(fields, contentType...)
 	fields = append(fields, "\r\n"...)
+	for _, field := range more {
+		fields = append(fields, field...)
+	}
 	fields = r.appendTiming(fields)
 	r.fields = fields
 	if r.ex.Commit(status, fields, int64(len(body))) == nil && r.ex.Write(body) == nil {
