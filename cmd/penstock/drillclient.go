@@ -50,7 +50,7 @@ func tongues() []tongue {
 	}
 }
 
-// fault is an error as OpenAI's and Anthropic's dialects have it.
+// seenError is an error as OpenAI's and Anthropic's dialects have it.
 type seenError struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
@@ -134,17 +134,22 @@ func (s *sighting) fail(e *seenError) {
 // patience is when a client of a drill gives up: long after the gateway should have.
 const patience = 10 * time.Second
 
-// ask asks for a model in every way at once.
-func (d *drill) ask(ctx context.Context, model string) []*sighting {
+// ask asks for a model in every way, n at once.
+func (d *drill) ask(ctx context.Context, n int) []*sighting {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
 	defer client.CloseIdleConnections()
 	var list []*sighting
+	room := make(chan struct{}, n)
 	var asking sync.WaitGroup
 	for _, t := range tongues() {
 		for _, stream := range []bool{false, true} {
 			s := &sighting{dialect: t.name, stream: stream, say: prompt}
 			list = append(list, s)
-			asking.Go(func() { s.see(ctx, client, d, &t, model) })
+			room <- struct{}{}
+			asking.Go(func() {
+				s.see(ctx, client, d, &t, d.plan.model)
+				<-room
+			})
 		}
 	}
 	asking.Wait()

@@ -88,7 +88,7 @@ func (d *drill) leave(ctx context.Context, f *clientFault) (drillResult, error) 
 	if err != nil {
 		return r, err
 	}
-	for _, s := range d.ask(ctx, d.plan.model) {
+	for _, s := range d.ask(ctx, atOnce) {
 		if !s.right() {
 			r.Saw = "the next client, " + s.describe()
 			return r, nil

@@ -57,7 +57,7 @@ func playOn(t *testing.T, u *upstream, path, fault string, stream bool) played {
 		return played{err: err}
 	}
 	// The body is not closed: that would read it to its end. The connection is.
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	return played{resp.StatusCode, resp.Header, string(text), err}
 }
 
@@ -124,7 +124,7 @@ func TestFaultsAsTheyAreWritten(t *testing.T) {
 		return p.header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(p.body, "\x1f\x8b")
 	})
 	f("zstd", true, func(p played) bool { return strings.HasPrefix(p.body, "\x28\xb5\x2f\xfd") })
-	f("endless-line", true, func(p played) bool { return len(p.body) == 8<<20 && !strings.Contains(p.body, "\n") })
+	f("endless-line", true, func(p played) bool { return len(p.body) == 1<<20 && !strings.Contains(p.body, "\n") })
 	f("refused", false, status(404, "config: {fault: refused}"))
 }
 
