@@ -19,19 +19,18 @@ import (
 	"github.com/penstock-gateway/penstock/core/health"
 )
 
-// careful is a gateway in front of two upstreams, of which the first is preferred. Its settings come first.
-func careful(t *testing.T, first, second, settings string) *served {
-	t.Helper()
-	return serveText(t, settings+`
+// carefully is a configuration with two upstreams, of which the first is preferred. Its settings come first.
+func carefully(first, second, settings string) string {
+	return settings + `
 retry: {attempts: 3, backoff: {first: 1ms, max: 5ms}}
 providers:
-  first: {plugin: openai, base_url: "`+first+`/v1", credentials: [{name: main, api_key: sk-test-first-0123456789}]}
-  second: {plugin: openai, base_url: "`+second+`/v1", credentials: [{name: main, api_key: sk-test-second-0123456789}]}
+  first: {plugin: openai, base_url: "` + first + `/v1", credentials: [{name: main, api_key: sk-test-first-0123456789}]}
+  second: {plugin: openai, base_url: "` + second + `/v1", credentials: [{name: main, api_key: sk-test-second-0123456789}]}
 models:
   both: {deployments: [{provider: first, model: m}, {provider: second, model: m}]}
   alone: {deployments: [{provider: first, model: m}]}
-keys: [{name: dev, secret: `+testKey+`}]
-`)
+keys: [{name: dev, secret: ` + testKey + `}]
+`
 }
 
 // answering gives a whole answer that says who gives it.
@@ -100,7 +99,7 @@ func refusingPort(t *testing.T) string {
 func TestDeadPrimary(t *testing.T) {
 	dead := refusingPort(t)
 	second := newUpstream(t, answering("second"))
-	s := careful(t, "http://"+dead, second.URL, "breaker: {failures: 5, open_for: 300ms}\n")
+	s := serveText(t, carefully("http://"+dead, second.URL, "breaker: {failures: 5, open_for: 300ms}\n"))
 	for s.backend("first").Phase == health.Closed {
 		if who, _ := s.chat("both"); who != "second" {
 			t.Fatalf("got %s, want the second", who)
@@ -153,7 +152,7 @@ func TestDeadPrimary(t *testing.T) {
 func TestReleaseAndReload(t *testing.T) {
 	first := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	second := newUpstream(t, answering("second"))
-	s := careful(t, first.URL, second.URL, "breaker: {failures: 3, open_for: 1h}\nquarantine: {after: 1, for: 2h}\n")
+	s := serveText(t, carefully(first.URL, second.URL, "breaker: {failures: 3, open_for: 1h}\nquarantine: {after: 1, for: 2h}\n"))
 	s.await("quarantine", func() bool { s.chat("both"); return s.backend("first").Phase == health.Quarantined })
 	had := first.count()
 	check := func(when string) {
@@ -211,7 +210,7 @@ func TestRateLimitIsHeeded(t *testing.T) {
 		io.WriteString(w, `{"error":{"message":"slow down","type":"requests","param":null,"code":"rate_limit_exceeded"}}`)
 	})
 	second := newUpstream(t, answering("second"))
-	s := careful(t, first.URL, second.URL, "")
+	s := serveText(t, carefully(first.URL, second.URL, ""))
 	for i := range 3 {
 		if who, n := s.chat("both"); who != "second" || first.count() != 1 {
 			t.Errorf("request %d: got %s after %d attempts, the first was asked %d times", i, who, n, first.count())
@@ -224,5 +223,21 @@ func TestRateLimitIsHeeded(t *testing.T) {
 	}
 	if b := s.backend("first"); b.Phase != health.Closed {
 		t.Errorf("a limit has made the deployment %+v", b)
+	}
+}
+
+// TestFastestIsPreferred holds that of two upstreams the quicker gets the requests, when each has been tried.
+func TestFastestIsPreferred(t *testing.T) {
+	slow := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(100 * time.Millisecond)
+		answering("slow")(w, r)
+	})
+	quick := newUpstream(t, answering("quick"))
+	s := serveText(t, strings.Replace(carefully(slow.URL, quick.URL, ""), "  both: {", "  both: {strategy: fastest, ", 1))
+	for range 30 {
+		s.chat("both")
+	}
+	if n := slow.count(); n < 1 || n > 3 {
+		t.Errorf("of 30 requests the slow one got %d, want that it was tried and no more", n)
 	}
 }
