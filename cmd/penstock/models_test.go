@@ -1,85 +1,162 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/penstock-gateway/penstock/core/admin"
+	"github.com/anthropics/anthropic-sdk-go"
+	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/google/go-cmp/cmp"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 )
 
-// restart ends the gateway in good order and starts another on the same configuration and state.
-func (s *served) restart() {
-	s.t.Helper()
-	s.stop()
-	ready := filepath.Join(s.dir, "ready.json")
-	if err := os.Remove(ready); err != nil {
-		s.t.Fatal(err)
-	}
-	cmd := exec.Command(s.cmd.Path, s.cmd.Args[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.cmd.Dir, s.cmd.Env, s.log, s.log
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait()
-		close(ended)
-	}()
-	s.cmd, s.ended = cmd, ended
-	s.await("ready file", func() bool {
-		b, err := os.ReadFile(ready)
-		return err == nil && json.Unmarshal(b, &s.readyFile) == nil
-	})
+// countingModels is a configuration of a model that counts tokens, one that does not, and one that a key may not use.
+func countingModels(up string) string {
+	return fmt.Sprintf(`
+providers:
+  openai: {plugin: openai, base_url: %[1]q, credentials: [{name: main, api_key: sk-1}]}
+  claude: {plugin: anthropic, base_url: %[1]q, credentials: [{name: main, api_key: sk-2}]}
+models:
+  counts: {deployments: [{provider: claude, model: up-model, context_window: 200000, max_output_tokens: 8000}]}
+  plain: {deployments: [{provider: openai, model: up-model}]}
+  hidden: {deployments: [{provider: openai, model: up-model}]}
+keys: [{name: dev, secret: %[2]s, models: [counts, plain]}]
+retry: {attempts: 1}
+`, up, testKey)
 }
 
-func TestModelsAreDisabled(t *testing.T) {
-	s := serveText(t, strings.Replace(routed, "models:\n", "models:\n  a/old: {disabled: true, deployments: [{provider: demo, model: echo}]}\n", 1))
-	f := func(wantCode int, want string, args ...string) {
-		t.Helper()
-		out, errs, code := s.run(append([]string{"models"}, args...)...)
-		if code != wantCode || !strings.Contains(out+errs, want) {
-			t.Errorf("models %v: exit %d\n%s%s\nwant %d and %q", args, code, out, errs, wantCode, want)
-		}
-	}
-	s.wants(s.ask("penstock/auto"), "gratis")
-	f(0, "", "disable", "gratis", "--reason", "not today")
-	s.wants(s.ask("penstock/auto"), "cheap")
-	s.wants(s.ask("gratis"), "503")
-	s.wants(s.ask("gratis"), "gratis: disabled: not today")
-	f(0, "", "disable", "cheap/demo")
-	s.wants(s.ask("penstock/auto"), "dear")
-	s.wants(s.ask("a/old"), "a/old: the model is disabled")
-	f(0, "by admin: not today", "list")
-	f(exitNotFound, "no model or deployment is called none/such", "disable", "none/such")
-	f(exitNotFound, "dear is not disabled", "enable", "dear")
-
-	s.restart()
-	s.wants(s.ask("penstock/auto"), "dear")
-	if _, errs, code := s.run("reload"); code != 0 {
-		t.Fatalf("reload: exit %d, %s", code, errs)
-	}
-	s.wants(s.ask("penstock/auto"), "dear")
-	f(0, "", "enable", "cheap/demo")
-	s.wants(s.ask("penstock/auto"), "cheap")
-
-	out, _, _ := s.run("models", "list", "-o", "json")
-	var list []admin.Model
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
+// TestModelLists reads the list with the SDKs, and in Gemini's form: each sees what the key may use, in the same order.
+func TestModelLists(t *testing.T) {
+	up := newUpstream(t, says("application/json", `{}`))
+	s := serveText(t, countingModels(up.URL))
+	want := []string{"counts", "plain"}
+	var got []string
+	gpt := openai.NewClient(option.WithBaseURL(s.API+"/v1"), option.WithAPIKey(testKey))
+	page, err := gpt.Models.List(context.Background())
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got strings.Builder
-	for _, m := range list {
-		got.WriteString(m.Name)
-		if m.Disabled != nil {
-			got.WriteString(" off by " + m.Disabled.By)
-		}
-		got.WriteString("; ")
+	for _, m := range page.Data {
+		got = append(got, m.ID)
 	}
-	if want := "dear; cheap; gratis off by admin; a/old off by configuration; "; got.String() != want {
-		t.Errorf("list: %s, want %s", got.String(), want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("OpenAI's SDK (-want +got):\n%s", diff)
+	}
+	claude := anthropic.NewClient(anthropicoption.WithBaseURL(s.API), anthropicoption.WithAPIKey(testKey))
+	models, err := claude.Models.List(context.Background(), anthropic.ModelListParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, m := range models.Data {
+		got = append(got, m.ID)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || models.FirstID != "counts" || models.LastID != "plain" || models.HasMore {
+		t.Errorf("Anthropic's SDK, %+v (-want +got):\n%s", models, diff)
+	}
+	for path, want := range map[string]string{
+		"/v1beta/models": `{"models":[{"name":"models/counts","version":"1","displayName":"counts","inputTokenLimit":200000,"outputTokenLimit":8000,"supportedGenerationMethods":["generateContent","countTokens"]},` +
+			`{"name":"models/plain","version":"1","displayName":"plain","supportedGenerationMethods":["generateContent","countTokens"]}]}`,
+		"/v1beta/models/plain":  `{"name":"models/plain","version":"1","displayName":"plain","supportedGenerationMethods":["generateContent","countTokens"]}`,
+		"/v1/models/hidden":     "",
+		"/v1beta/models/absent": "",
+	} {
+		status, body := getWith(t, s.API+path, "x-goog-api-key", testKey)
+		if want != "" && (status != 200 || body != want) || want == "" && status != 404 {
+			t.Errorf("%s: %d %s, want %s", path, status, body, want)
+		}
+	}
+}
+
+// getWith gets a page with one header.
+func getWith(t *testing.T, url, name, value string) (int, string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set(name, value)
+	res, err := client.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// TestCountTokens counts where the provider does, and estimates, with a mark, where it does not.
+func TestCountTokens(t *testing.T) {
+	up := newUpstream(t, says("application/json", `{"input_tokens":41}`))
+	s := serveText(t, countingModels(up.URL))
+	text := strings.Repeat("word ", 80)
+	for _, c := range []struct {
+		path, body, member string
+		want               int
+		mark               string
+		asked              int // of the upstream
+	}{
+		{"/v1/messages/count_tokens", `{"model":"counts","messages":[{"role":"user","content":"` + text + `"}]}`, "input_tokens", 41, "", 1},
+		{"/v1/messages/count_tokens", `{"model":"plain","messages":[{"role":"user","content":"` + text + `"}]}`, "input_tokens", 104, "true", 0},
+		{"/v1beta/models/plain:countTokens", `{"contents":[{"parts":[{"text":"` + text + `"}]}]}`, "totalTokens", 104, "true", 0},
+	} {
+		before := up.count()
+		a := s.post(c.path, c.body)
+		var got map[string]int
+		if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 || got[c.member] != c.want || a.header.Get("x-penstock-estimated") != c.mark {
+			t.Errorf("%s: %d %s, mark %q; want %s %d, mark %q", c.path, a.status, a.body, a.header.Get("x-penstock-estimated"), c.member, c.want, c.mark)
+		}
+		if n := up.count() - before; n != c.asked {
+			t.Errorf("%s: the upstream was asked %d times, want %d", c.path, n, c.asked)
+		}
+	}
+	claude := anthropic.NewClient(anthropicoption.WithBaseURL(s.API), anthropicoption.WithAPIKey(testKey))
+	n, err := claude.Messages.CountTokens(context.Background(), anthropic.MessageCountTokensParams{Model: "counts",
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("hello"))}})
+	if err != nil || n.InputTokens != 41 {
+		t.Errorf("Anthropic's SDK: %+v, %v", n, err)
+	}
+}
+
+// TestStateStaysWithItsAccount: what continues an earlier response is asked of the first deployment alone, and a failure
+// there is the client's to see.
+func TestStateStaysWithItsAccount(t *testing.T) {
+	up := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(503)
+	})
+	s := serveText(t, fmt.Sprintf(`
+providers:
+  one: {plugin: openai, base_url: %[1]q, credentials: [{name: main, api_key: sk-1}]}
+  two: {plugin: openai, base_url: %[1]q, credentials: [{name: main, api_key: sk-2}]}
+models:
+  chat: {deployments: [{provider: one, model: up-model}, {provider: two, model: up-model}]}
+keys: [{name: dev, secret: %[2]s}]
+retry: {attempts: 4, backoff: {first: 1ms, max: 1ms}}
+`, up.URL, testKey))
+	keys := func(body string) map[string]bool {
+		before := up.count()
+		s.post("/v1/responses", body)
+		seen := map[string]bool{}
+		up.mu.Lock()
+		defer up.mu.Unlock()
+		for _, a := range up.asked[before:] {
+			seen[a.header.Get("Authorization")] = true
+		}
+		return seen
+	}
+	if got := keys(`{"model":"chat","input":"hi"}`); !got["Bearer sk-1"] || !got["Bearer sk-2"] {
+		t.Errorf("without state: asked with %v, want both accounts", got)
+	}
+	if got := keys(`{"model":"chat","input":"hi","previous_response_id":"resp_1"}`); !got["Bearer sk-1"] || len(got) != 1 {
+		t.Errorf("with state: asked with %v, want the first account alone", got)
 	}
 }
