@@ -107,7 +107,7 @@ func (r *request) serve() {
 	}
 	r.clock.Mark(timing.Prep)
 	if f == nil {
-		if f = r.choose(); r.asksOnly() && r.explain(f) {
+		if f = r.choose(); r.answered(f) {
 			return
 		}
 	}
