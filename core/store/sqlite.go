@@ -47,7 +47,7 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	if o.ReadOnly {
 		_, err = os.Stat(file)
 	} else {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
+		err = makeFile(file)
 	}
 	if err != nil {
 		return nil, s.failed(err)
@@ -79,6 +79,18 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	}
 	read.Close()
 	return nil, s.failed(err)
+}
+
+// makeFile makes the database's file where there is none: for its owner alone, as are then the files that SQLite puts beside.
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // openFile opens a pool of connections: for reading alone where synchronous is empty. With NORMAL a commit is written to the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -46,6 +47,11 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "rows", rowsOf(t, ro, store.Filter{}), []store.Row{row("r", 1)})
+	for _, ending := range []string{"", "-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, "penstock.db"+ending)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("penstock.db%s: got %v, %v, want a file for its owner alone", ending, info.Mode(), err)
+		}
+	}
 	if _, err := ro.InsertRows(t.Context(), []store.Row{row("r", 2)}); err == nil {
 		t.Error("a write: want an error")
 	}
