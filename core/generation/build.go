@@ -233,6 +233,10 @@ func address(configured, base string) (*url.URL, error) {
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(u.Host, "{}<>") {
 		return nil, fmt.Errorf("want the address of the service: the plugin has none of its own")
 	}
+	// A default port is not sent: signatures cover the host as it is.
+	if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
 	return u, nil
 }
 

@@ -231,7 +231,7 @@ func (p *Process) Authorize(ctx context.Context, r sdk.AuthRequest) (sdk.Authori
 	}
 	a, err := in.control.Authorize(ctx, q)
 	if err != nil {
-		return sdk.Authorization{}, fmt.Errorf("plugin %q: provider %q: %v", p.prog.Name, r.Provider, controlError(err))
+		return sdk.Authorization{}, fmt.Errorf("plugin %q: %v", p.prog.Name, controlError(err))
 	}
 	out := sdk.Authorization{Lifetime: time.Duration(a.GetLifetimeNs())}
 	for _, h := range a.GetHeaders() {
