@@ -48,8 +48,12 @@ func TestReadOnly(t *testing.T) {
 	}
 	same(t, "rows", rowsOf(t, ro, store.Filter{}), []store.Row{row("r", 1)})
 	for _, ending := range []string{"", "-wal"} {
-		if info, err := os.Stat(filepath.Join(dir, "penstock.db"+ending)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("penstock.db%s: got %v, %v, want a file for its owner alone", ending, info.Mode(), err)
+		info, err := os.Stat(filepath.Join(dir, "penstock.db"+ending))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("penstock.db%s: got %v, want a file for its owner alone", ending, info.Mode())
 		}
 	}
 	if _, err := ro.InsertRows(t.Context(), []store.Row{row("r", 2)}); err == nil {
