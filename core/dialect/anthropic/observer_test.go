@@ -175,6 +175,7 @@ func check(t *testing.T, texts [][]byte, got dialecttest.Observed) {
 					figures[name] = n
 				}
 			}
+			addPasses(figures, usage)
 		}
 		reason += r.Message.StopReason + r.Delta.StopReason + r.StopReason
 		failed = failed || r.Error != nil
@@ -192,6 +193,29 @@ func check(t *testing.T, texts [][]byte, got dialecttest.Observed) {
 		if float64(n) != figures[name] {
 			t.Errorf("%s: %d, want %v", name, n, figures[name])
 		}
+	}
+}
+
+// addPasses replaces figures by the sum over several passes of the model and of compaction, which the totals beside them
+// leave out (https://platform.claude.com/docs/en/build-with-claude/compaction).
+func addPasses(figures map[string]float64, usage map[string]any) {
+	var passes []map[string]any
+	list, _ := usage["iterations"].([]any)
+	for _, p := range list {
+		if pass, _ := p.(map[string]any); pass["type"] == "message" || pass["type"] == "compaction" {
+			passes = append(passes, pass)
+		}
+	}
+	if len(passes) < 2 {
+		return
+	}
+	for _, name := range []string{"input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"} {
+		sum := 0.0
+		for _, p := range passes {
+			n, _ := p[name].(float64)
+			sum += n
+		}
+		figures[name] = sum
 	}
 }
 

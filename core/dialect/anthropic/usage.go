@@ -17,7 +17,41 @@ type counts struct {
 }
 
 // read takes in a usage object.
+//
+// Where the answer took several passes, iterations lists them, and the totals beside it are of the last one only: those of
+// the model itself and of compaction are charged together
+// (https://platform.claude.com/docs/en/build-with-claude/compaction, usage). Those of other models, such as an advisor's,
+// have another price and are left out.
 func (c *counts) read(doc *jsonspan.Doc, u int) {
+	c.take(doc, u)
+	list, ok := member(doc, u, "iterations")
+	if !ok || doc.Kind(list) != jsonspan.Array {
+		return
+	}
+	var all sdk.Counts
+	passes := 0
+	for pass := range doc.Items(list) {
+		kind, ok := member(doc, pass, "type")
+		if !ok || string(doc.Inner(kind)) != "message" && string(doc.Inner(kind)) != "compaction" {
+			continue
+		}
+		var one counts
+		one.take(doc, pass)
+		passes++
+		all.Input += one.Input
+		all.CacheRead += one.CacheRead
+		all.CacheWrite += one.CacheWrite
+		all.Output += one.Output
+		all.Reasoning += one.Reasoning
+	}
+	if passes > 1 {
+		all.Reasoning = max(all.Reasoning, c.Reasoning)
+		c.Counts = all
+	}
+}
+
+// take takes over the figures that are there.
+func (c *counts) take(doc *jsonspan.Doc, u int) {
 	set := func(obj int, name string, field *int64) {
 		i, ok := member(doc, obj, name)
 		if !ok {
