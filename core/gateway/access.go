@@ -29,6 +29,7 @@ type Entry struct {
 
 // log tells the access log.
 func (r *request) log() {
+	r.warm()
 	if r.g.Access == nil || r.route.local != nil {
 		return
 	}

@@ -25,6 +25,9 @@ func (r *request) expand() *sdk.Failure {
 			return f
 		}
 	}
+	if s := r.session(); s != "" {
+		q.Warm = r.g.warmth.Of(s, r.facts.TextBytes/4, q.Now)
+	}
 	begun := time.Now()
 	err := r.gen.Routes.Expand(context.Background(), q, &r.decision)
 	r.record(time.Since(begun))
@@ -35,6 +38,29 @@ func (r *request) expand() *sdk.Failure {
 		return f
 	}
 	return r.routeFailure(err)
+}
+
+// session names the conversation where the client does, among those of the key; "" where it does not.
+func (r *request) session() string {
+	id := r.head().Get("x-claude-code-session-id")
+	if len(id) == 0 || len(id) > maxSession {
+		return ""
+	}
+	return r.key.Name + "\x00" + string(id)
+}
+
+// maxSession bounds a name of a conversation that is remembered.
+const maxSession = 128
+
+// warm remembers what the deployment that served has cached of the conversation.
+func (r *request) warm() {
+	if r.result == nil || r.result.Served == nil || !r.result.Usage.Known {
+		return
+	}
+	if s := r.session(); s != "" {
+		u := &r.result.Usage
+		r.g.warmth.Note(s, r.result.Served.Deployment.ID, u.CacheRead+u.CacheWrite, time.Now())
+	}
 }
 
 // record has a router's decision kept.

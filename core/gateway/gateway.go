@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/replay"
+	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/shed"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -45,6 +46,7 @@ type Gateway struct {
 	draining atomic.Bool
 	inFlight atomic.Int64
 	scratch  scratchPool
+	warmth   route.Warmth
 }
 
 // AccessLog is told of every finished request. It must not block, and keeps nothing of the entry.

@@ -204,7 +204,7 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 
 // seat is a deployment as policies see it for this request.
 func (x *expansion) seat(d *catalog.Deployment) policy.Candidate {
-	return policy.Candidate{Target: x.stats.targets[x.table.targets[d].place].box}
+	return policy.Candidate{Target: x.stats.targets[x.table.targets[d].place].box, Cached: x.q.Warm[d.ID]}
 }
 
 // choose has the policy order the deployments of a branch.

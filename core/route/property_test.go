@@ -33,7 +33,7 @@ def choose(req, targets):
         elif "skip" in t.tags:
             skip(t, "skipped for " + t.deployment)
         elif "mute" not in t.tags:
-            use(t, rendezvous(str(req.seed), t.deployment) if "hash" in t.tags else t.weight)
+            use(t, rendezvous(str(req.seed), t.deployment) if "hash" in t.tags else t.weight - t.cached)
 
 def plan(req, targets):
     for i, t in enumerate(targets):

@@ -60,6 +60,7 @@ type Input struct {
 	Off         map[string]store.DisabledModel `json:"off,omitempty"`     // by operators
 	Backends    map[string]Seen                `json:"backends,omitempty"`
 	Request     *policy.Request                `json:"request"`
+	Warm        map[string]float64             `json:"warm,omitempty"`
 	Timely      bool                           `json:"timely,omitempty"` // a policy ran out of time: made again, the decision may be another
 }
 
@@ -139,7 +140,7 @@ func (w *wave) seen(t *target, in *Statistics, now time.Time) Seen {
 // Input gives the request.
 func (c *Capture) Input() *Input {
 	return &Input{Name: c.q.Name, Also: c.q.Also, Needs: c.needs, TextBytes: c.text, Preferences: c.q.Preferences, Seed: c.q.Seed, At: c.q.Now.Round(0).UTC(),
-		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req, Timely: c.timely()}
+		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req, Warm: c.q.Warm, Timely: c.timely()}
 }
 
 // timely says whether the decision hung on more than what was seen.
@@ -324,7 +325,7 @@ func (r *Replayer) Decide(ctx context.Context, in *Input, keepPrints bool, into 
 	}
 	r.table.off.set.Store(&in.Off)
 	q := &Request{Name: in.Name, Also: in.Also, Facts: &dialect.Facts{Needs: in.Needs, TextBytes: in.TextBytes}, Caller: &replayed{in},
-		Preferences: in.Preferences, Seed: in.Seed, Now: in.At, KeepPrints: keepPrints}
+		Preferences: in.Preferences, Seed: in.Seed, Now: in.At, Warm: in.Warm, KeepPrints: keepPrints}
 	return r.table.Expand(ctx, q, into)
 }
 

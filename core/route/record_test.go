@@ -105,6 +105,7 @@ func TestRecordsReplay(t *testing.T) {
 			by.only = append(drawNames(t, "allowed", 1, 12, 0), "r0", "r1", "r2", "r3", "r4")
 		}
 		q.Caller = by
+		q.Warm = map[string]float64{"m0/0": rapid.Float64Range(0, 1).Draw(t, "warm"), "m1/1": 1}
 		var made, again Decision
 		err := on.Expand(context.Background(), &q, &made)
 		kept := made.Capture(&q, by.Allows)

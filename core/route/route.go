@@ -90,7 +90,8 @@ type Request struct {
 	Preferences *Preferences // nil: none
 	Seed        uint64       // random: weighted choice depends on nothing else
 	Now         time.Time
-	KeepPrints  bool // keep what policies print: it may hold a user's data
+	Warm        map[string]float64 // by deployment: the share of the input that its prompt cache should hold; see Warmth
+	KeepPrints  bool               // keep what policies print: it may hold a user's data
 }
 
 // MaxAlso is how many names a request may give beside the first.

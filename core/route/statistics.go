@@ -253,3 +253,67 @@ func describeModel(m *catalog.Model) policy.Model {
 	out.Capabilities = can.Names()
 	return out
 }
+
+// Warmth remembers which deployments have how much of a conversation in their prompt cache. The zero Warmth is ready.
+type Warmth struct {
+	mu         sync.Mutex // guards what follows
+	young, old map[string][]warm
+	turned     time.Time
+}
+
+// warm is what one deployment has of a conversation.
+type warm struct {
+	deployment string
+	tokens     int64
+	at         time.Time
+}
+
+const (
+	warmFor      = 5 * time.Minute // the shortest that providers keep a prompt (https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching)
+	mostSessions = 50_000          // that are remembered, twice at the most
+	mostWarm     = 4               // deployments of one conversation
+)
+
+// Note takes note of the tokens of a conversation that a deployment has said to have cached.
+func (w *Warmth) Note(session, deployment string, tokens int64, now time.Time) {
+	if tokens <= 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.young) >= mostSessions || now.Sub(w.turned) > warmFor {
+		w.young, w.old, w.turned = map[string][]warm{}, w.young, now
+	}
+	list, fresh := w.young[session]
+	if !fresh {
+		list = w.old[session]
+	}
+	kept := []warm{{deployment, tokens, now}}
+	for _, one := range list {
+		if one.deployment != deployment && len(kept) < mostWarm && now.Sub(one.at) < warmFor {
+			kept = append(kept, one)
+		}
+	}
+	w.young[session] = kept
+}
+
+// Of gives the share of an input of so many tokens, 0 to 1, that deployments are expected to have cached; nil where none is.
+func (w *Warmth) Of(session string, tokens int, now time.Time) map[string]float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list, fresh := w.young[session]
+	if !fresh {
+		list = w.old[session]
+	}
+	var shares map[string]float64
+	for _, one := range list {
+		if now.Sub(one.at) >= warmFor {
+			continue
+		}
+		if shares == nil {
+			shares = make(map[string]float64, len(list))
+		}
+		shares[one.deployment] = min(1, float64(one.tokens)/float64(max(tokens, 1)))
+	}
+	return shares
+}
