@@ -77,7 +77,7 @@ func (b *Backend) publish(now time.Time) {
 // before others are let through. Done follows.
 func (p *Pass) Content(now time.Time) {
 	if b := p.backend; b != nil && p.probe {
-		b.settle(p, &Outcome{OK: true, Ended: now}, good)
+		b.settle(p, &Outcome{OK: true, Ended: now}, good, false)
 		p.probe = false // the epoch has passed with it: how the answer ends says nothing of the breaker
 	}
 }
@@ -94,15 +94,15 @@ func (p *Pass) Done(o Outcome) {
 	if v == bad && b.account {
 		v = nothing
 	}
-	b.settle(p, &o, v)
-	b.mu.Lock()
-	b.timings.take(&o, v)
-	b.mu.Unlock()
+	b.settle(p, &o, v, true)
 }
 
-// settle tells the breaker of an outcome.
-func (b *Backend) settle(p *Pass, o *Outcome, v verdict) {
+// settle tells the breaker of an outcome, and measures one that is the end.
+func (b *Backend) settle(p *Pass, o *Outcome, v verdict, ended bool) {
 	b.mu.Lock()
+	if ended {
+		b.timings.take(o, v)
+	}
 	var changed, held Event
 	if p.epoch == b.breaker.epoch {
 		changed = b.breaker.count(v, o, p.settings, p.probe)

@@ -149,7 +149,9 @@ func (k *breaker) open(now time.Time, why string, o *Outcome, s *Settings) Event
 	}
 	k.openings = append(recent, now)
 	if len(k.openings) >= s.QuarantineAfter {
-		why = fmt.Sprintf("opened %d times in an hour; %s", len(k.openings), why)
+		if n := len(k.openings); n > 1 {
+			why = fmt.Sprintf("opened %d times in an hour; %s", n, why)
+		}
 		return k.set(now, Quarantined, why, now.Add(s.QuarantineFor))
 	}
 	return k.set(now, Open, why, now.Add(s.OpenFor))
