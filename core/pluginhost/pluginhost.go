@@ -28,7 +28,8 @@ type Options struct {
 	StateDir string // private folder for control sockets; "": new ones in the system's folder for such
 	Debug    bool   // plugins wait for a debugger, and no time limit is short
 
-	// Call bounds one call of the data plane; 0 is 250 ms.
+	// Call bounds one call of the data plane; 0 is 1 s. A call takes far less; a machine that is short of processors must
+	// not have its plugins taken for hung.
 	Call time.Duration
 	// Restart bounds how long a call waits for a process that is being started again; 0 is 1 s, which a lone crash and
 	// the one after it are well within.
@@ -45,7 +46,7 @@ func (o *Options) fill() {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Call = cmp.Or(o.Call, 250*time.Millisecond)
+	o.Call = cmp.Or(o.Call, time.Second)
 	o.Restart = cmp.Or(o.Restart, time.Second)
 	o.Start = cmp.Or(o.Start, 5*time.Second)
 	o.Drain = cmp.Or(o.Drain, 30*time.Second)
