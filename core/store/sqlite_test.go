@@ -71,7 +71,8 @@ func TestVersions(t *testing.T) {
 	s.Close()
 	f := func(version int, readOnly bool, want string) {
 		t.Helper()
-		if _, err := raw(t, dir).Exec(fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
+		pragma := fmt.Sprintf("PRAGMA user_version = %d", version) // it takes no parameters
+		if _, err := raw(t, dir).Exec(pragma); err != nil {
 			t.Fatal(err)
 		}
 		_, err := store.Open(t.Context(), store.Options{Dir: dir, ReadOnly: readOnly})

@@ -69,7 +69,8 @@ func (s *Server) Empty() string {
 	var name string
 	s.ask(func(ctx context.Context, c *pgx.Conn) error {
 		name = "penstock_" + strings.ToLower(rand.Text())
-		_, err := c.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+		create := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() // it takes no parameters
+		_, err := c.Exec(ctx, create)
 		return err
 	})
 	return s.url(name)
