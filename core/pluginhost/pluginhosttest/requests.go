@@ -138,7 +138,7 @@ func (k *kit) whole(plan *pluginhost.Encoded, text []byte, native string) error 
 	i := slices.IndexFunc(k.manifest.Dialects, func(d sdk.Dialect) bool { return d.Name == native })
 	d := k.manifest.Dialects[i]
 	places := plan.Path + " " + d.Path + " " + d.StreamPath
-	if !bytes.Contains(body, []byte(modelName)) && !strings.Contains(places, "{model}") && !strings.Contains(places, modelName) {
+	if !bytes.Contains(body, []byte(modelName)) && !strings.Contains(places, "{model") && !strings.Contains(places, modelName) {
 		return errors.New("the model is neither in the body nor in the path")
 	}
 	return nil
