@@ -15,22 +15,25 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// wires are the folders of recorded traffic by provider dialect: the selections that stand beside the plugins, and the
-// sub-folders of the folder that PENSTOCK_WIRE names.
-var wires = map[string]struct{ own, folder string }{
-	"openai-chat":      {"golden/testdata/wire/openai-chat", "openai-chat"},
-	"openai-responses": {"golden/testdata/wire/openai-responses", "openai-responses"},
-	"anthropic":        {"golden/testdata/wire/anthropic", "anthropic"},
-	"gemini":           {"gemini/testdata/wire", "gemini"},
-	"bedrock-converse": {"bedrock/testdata/wire", "bedrock"},
-	"cohere-chat":      {"cohere/testdata/wire", "cohere"},
+// wires are the folders of recorded traffic by provider dialect: the selections that stand beside the plugins and the
+// client dialects, and the sub-folders of the folder that PENSTOCK_WIRE names.
+var wires = map[string]struct{ plugin, client, folder string }{
+	"openai-chat":      {"golden/testdata/wire/openai-chat", "openaichat", "openai-chat"},
+	"openai-responses": {"golden/testdata/wire/openai-responses", "openairesponses", "openai-responses"},
+	"anthropic":        {"golden/testdata/wire/anthropic", "anthropic", "anthropic"},
+	"gemini":           {"gemini/testdata/wire", "gemini", "gemini"},
+	"bedrock-converse": {"bedrock/testdata/wire", "", "bedrock"},
+	"cohere-chat":      {"cohere/testdata/wire", "", "cohere"},
 }
 
 // recordings gives the recorded bodies of a provider dialect whose names end so.
 func recordings(t *testing.T, native string, suffixes ...string) []string {
 	t.Helper()
 	w := wires[native]
-	folders := []string{filepath.Join("../../../plugins", w.own)}
+	folders := []string{filepath.Join("../../../plugins", w.plugin)}
+	if w.client != "" {
+		folders = append(folders, filepath.Join("../../../core/dialect", w.client, "testdata/wire"))
+	}
 	if more := os.Getenv("PENSTOCK_WIRE"); more != "" {
 		folders = []string{filepath.Join(more, w.folder)}
 	}
@@ -44,6 +47,9 @@ func recordings(t *testing.T, native string, suffixes ...string) []string {
 			files = append(files, found...)
 		}
 	}
+	if len(files) == 0 {
+		t.Errorf("no recordings %v of %s", suffixes, native)
+	}
 	return files
 }
 
@@ -56,9 +62,6 @@ func TestRecordedAnswers(t *testing.T) {
 			continue
 		}
 		files := recordings(t, u.native, ".response.json", ".stream.txt", ".stream.bin")
-		if len(files) == 0 {
-			t.Errorf("no recordings of %s", u.native)
-		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
