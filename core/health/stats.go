@@ -42,8 +42,8 @@ func (t *timings) take(o *Outcome, v verdict) {
 		return
 	case bad:
 		t.fail(o.Ended, 1)
-		if o.FirstContent.IsZero() && o.Ended.Sub(o.Started) > time.Duration(t.mean*float64(time.Second)) {
-			t.wait(o.Ended, o.Ended.Sub(o.Started)) // a failure is no quick answer, but a late one is slow
+		if took := o.Ended.Sub(o.Started); t.mean > 0 && o.FirstContent.IsZero() && took.Seconds() > t.mean {
+			t.wait(o.Ended, took) // a failure is no quick answer, but a late one is slow
 		}
 		return
 	}

@@ -132,6 +132,26 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestFailuresAreNoAnswers holds that a backend that refuses at once is not taken for a quick one.
+func TestFailuresAreNoAnswers(t *testing.T) {
+	b := newBench(t)
+	for range 4 {
+		p, _ := b.Admit(b.now, b.s)
+		p.Done(Outcome{Kind: sdk.UpstreamError, Started: b.now.Add(-time.Millisecond), Ended: b.now})
+	}
+	if s := b.Stats(b.now); s.P50 != 0 || s.FirstContent != 0 {
+		t.Errorf("of failures alone is measured %+v", s)
+	}
+	if c := b.Load(b.now).Cost; !math.IsInf(c, 1) {
+		t.Errorf("after as many trials as there may be the cost is %v", c)
+	}
+	b.answer(time.Second, time.Second, 10)
+	b.ask(broken)
+	if c := b.Load(b.now).Cost; c < 1 {
+		t.Errorf("a quick failure has made the cost %v", c)
+	}
+}
+
 func TestBackendsAreForgotten(t *testing.T) {
 	b := newBench(t)
 	r := b.registry
