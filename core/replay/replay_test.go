@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -139,14 +140,17 @@ func newRecorder(st Store, burst int) *Recorder {
 	return NewRecorder(Options{Store: st, Log: slog.New(slog.DiscardHandler), Burst: burst, Keep: 1e9 * time.Second})
 }
 
-// TestAgainIsTheSame holds that 10,000 decisions that were kept are made again without one difference by the same policy,
-// and with differences that are told and summed by another.
+// TestAgainIsTheSame holds that decisions that were kept are made again without one difference by the same policy, and with
+// differences that are told and summed by another. PENSTOCK_LONG=1 takes 10,000.
 func TestAgainIsTheSame(t *testing.T) {
-	const requests = 10_000
+	requests := 2000
+	if os.Getenv("PENSTOCK_LONG") != "" {
+		requests = 10_000
+	}
 	st := openStore(t)
 	r := newRecorder(st, 1<<30)
 	record(t, r, testTable(&route.Router{Name: "auto", Policy: compiled(t, fmt.Sprintf(byPrice, "1")), MinCandidates: 3}), requests)
-	if c := r.Counts(); c != (Counts{Kept: requests}) {
+	if c := r.Counts(); c != (Counts{Kept: int64(requests)}) {
 		t.Fatalf("%+v, want %d kept", c, requests)
 	}
 	replay := func(p *policy.Program, from int) (*Summary, []*Difference) {
@@ -195,7 +199,7 @@ func TestShadow(t *testing.T) {
 		{"never ends", "def route(req, models):\n    for i in range(60000):\n        for j in range(60000):\n            pass\n", func(t Tally) bool { return t.Failed == t.Decided }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			const requests = 200
+			const requests = 100
 			p, err := policy.Compile("shadow.star", []byte(c.shadow), policy.Options{Bounds: policy.Bounds{Time: time.Minute}, DryRun: func(*policy.Program) error { return nil }})
 			if err != nil {
 				t.Fatal(err)
@@ -222,10 +226,10 @@ func TestShadow(t *testing.T) {
 func TestBudget(t *testing.T) {
 	st := openStore(t)
 	r := newRecorder(st, 50_000)
-	record(t, r, testTable(&route.Router{Name: "auto", Policy: compiled(t, fmt.Sprintf(byPrice, "1")), MinCandidates: 1}), 2000)
+	record(t, r, testTable(&route.Router{Name: "auto", Policy: compiled(t, fmt.Sprintf(byPrice, "1")), MinCandidates: 1}), 500)
 	c := r.Counts()
-	if c.Kept == 0 || c.LeftOut == 0 || c.Kept+c.LeftOut != 2000 {
-		t.Fatalf("%+v of 2000", c)
+	if c.Kept == 0 || c.LeftOut == 0 || c.Kept+c.LeftOut != 500 {
+		t.Fatalf("%+v of 500", c)
 	}
 	bytes := 0
 	for d, err := range st.Decisions(t.Context(), "", time.Time{}) {
