@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
@@ -98,20 +99,22 @@ func (r *request) choices() int {
 	return int(n)
 }
 
-// settle ends the reservation, whatever has become of the request: by what its calls used, or as if it had never been where
-// there was none.
+// settle ends the reservation, whatever has become of the request, a panic too: by what its calls used, or as if it had
+// never been where there was none.
 func (r *request) settle() {
-	if r.result == nil || len(r.result.Attempts) == 0 {
+	if r.used.calls.Load() == 0 {
 		r.reserved.End()
 		return
 	}
-	var used limits.Use
-	for i := range r.result.Attempts {
-		a := &r.result.Attempts[i]
-		u := r.usage(a)
-		used.Input += u.TotalInput()
-		used.Output += u.TotalOutput()
-		used.Nano += a.Cost
-	}
-	r.reserved.Settle(used)
+	r.reserved.Settle(limits.Use{Input: r.used.input.Load(), Output: r.used.output.Load(), Nano: r.used.nano.Load()})
+}
+
+// used is what the calls of a request have used. Calls may end beside each other.
+type used struct{ calls, input, output, nano atomic.Int64 }
+
+func (n *used) add(u sdk.Usage, cost int64) {
+	n.input.Add(u.TotalInput())
+	n.output.Add(u.TotalOutput())
+	n.nano.Add(cost)
+	n.calls.Add(1)
 }

@@ -66,6 +66,7 @@ type request struct {
 	key      *generation.Key
 	need     limits.Need // what was reserved of the key's limits
 	reserved admit.Reservation
+	used     used
 	inside   bool // it counts among the requests that are being served
 	model    string
 	strict   bool // the client allows no member to be dropped

@@ -35,7 +35,9 @@ func (r *request) End(a *relay.Attempt) {
 	if r.g.Ledger == nil {
 		return
 	}
-	a.Cost = a.Slot.Settle(outcome(a), r.usage(a), a.Ended)
+	used := r.usage(a)
+	a.Cost = a.Slot.Settle(outcome(a), used, a.Ended)
+	r.used.add(used, a.Cost)
 	const beside = dialect.Tools | dialect.Images | dialect.Audio | dialect.Documents
 	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil && r.facts.Needs&beside == 0 {
 		r.g.Ledger.Tokens.Learn(a.Upstream.Deployment.Model, int64(r.facts.TextBytes), u.TotalInput()-int64(r.facts.Messages)*turnTokens)
