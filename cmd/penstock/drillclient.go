@@ -199,15 +199,14 @@ func (d *drill) request(ctx context.Context, t *tongue, model, say string, strea
 const maxSeen = 64 << 20
 
 func (s *sighting) read(resp *http.Response, t *tongue) error {
-	body := io.LimitReader(resp.Body, maxSeen)
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		text, err := io.ReadAll(body)
+		text, err := io.ReadAll(io.LimitReader(resp.Body, maxSeen))
 		if err != nil {
 			return err
 		}
 		return t.read(s, text)
 	}
-	lines := bufio.NewReader(body)
+	lines := bufio.NewReader(io.LimitReader(resp.Body, maxSeen))
 	for {
 		line, err := lines.ReadString('\n')
 		if data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data:"); ok {

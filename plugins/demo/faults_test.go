@@ -61,52 +61,71 @@ func playOn(t *testing.T, u *upstream, path, fault string, stream bool) played {
 	return played{resp.StatusCode, resp.Header, string(text), err}
 }
 
-// TestFaultsAsTheyAreWritten looks at the bytes of each kind of fault.
-func TestFaultsAsTheyAreWritten(t *testing.T) {
-	u, _ := upstreamFor(t)
-	const right = "one two three four"
-	f := func(fault string, stream bool, check func(p played) bool) {
-		t.Helper()
-		for _, path := range []string{"/say", "/chat/completions"} {
-			if p := playOn(t, u, path, fault, stream); !check(p) {
-				t.Errorf("%s %s, stream %v: %d %v %q %v", fault, path, stream, p.status, p.header, p.body[:min(len(p.body), 300)], p.err)
-			}
+// rightAnswer is what playOn asks to be said.
+const rightAnswer = "one two three four"
+
+// said is the text of an answer, as far as it came.
+func (p played) said() string {
+	var all strings.Builder
+	for _, m := range words.FindAllStringSubmatch(p.body, -1) {
+		all.WriteString(m[1])
+	}
+	return all.String()
+}
+
+var words = regexp.MustCompile(`"(?:text|content)":"([^"]+)"`)
+
+// checkFault plays a fault in both forms and looks at what comes.
+func checkFault(t *testing.T, u *upstream, fault string, stream bool, check func(p played) bool) {
+	t.Helper()
+	for _, path := range []string{"/say", "/chat/completions"} {
+		if p := playOn(t, u, path, fault, stream); !check(p) {
+			t.Errorf("%s %s, stream %v: %d %v %q %v", fault, path, stream, p.status, p.header, p.body[:min(len(p.body), 300)], p.err)
 		}
 	}
-	said := func(p played) string {
-		var all strings.Builder
-		for _, m := range regexp.MustCompile(`"(?:text|content)":"([^"]+)"`).FindAllStringSubmatch(p.body, -1) {
-			all.WriteString(m[1])
-		}
-		return all.String()
+}
+
+// TestAnswersThatBreak: what is cut off, stalls or is malformed, and how far it comes.
+func TestAnswersThatBreak(t *testing.T) {
+	u, _ := upstreamFor(t)
+	f := func(fault string, stream bool, check func(p played) bool) {
+		t.Helper()
+		checkFault(t, u, fault, stream, check)
+	}
+	f("reset-before-head", true, func(p played) bool { return errors.Is(p.err, syscall.ECONNRESET) })
+	f("reset-midstream", true, func(p played) bool {
+		return errors.Is(p.err, syscall.ECONNRESET) && strings.HasPrefix(rightAnswer, p.said())
+	})
+	f("closed-midstream", true, func(p played) bool { return errors.Is(p.err, io.ErrUnexpectedEOF) && p.said() == "one two " })
+	f("stall-midstream", true, func(p played) bool {
+		var late net.Error
+		return errors.As(p.err, &late) && late.Timeout() && p.said() == "one two "
+	})
+	f("trickle", true, func(p played) bool { return p.err == nil && p.said() == rightAnswer })
+	f("trickle", false, func(p played) bool { return p.err == nil && p.said() == rightAnswer })
+	f("error-midstream", true, func(p played) bool {
+		return p.err == nil && p.said() == "one two " && strings.Contains(p.body, "server_error")
+	})
+	f("no-terminator", true, func(p played) bool {
+		return p.err == nil && p.said() == rightAnswer && !strings.Contains(p.body, "stop")
+	})
+	f("truncated-json", false, func(p played) bool {
+		return p.err == nil && strings.HasPrefix(p.body, "{") && !strings.Contains(p.body, "}\n")
+	})
+	f("empty-answer", true, func(p played) bool { return p.err == nil && p.said() == "" && strings.Contains(p.body, "stop") })
+	f("endless-line", true, func(p played) bool { return len(p.body) == 1<<20 && !strings.Contains(p.body, "\n") })
+}
+
+// TestAnswersThatMislead: statuses, headers and codings.
+func TestAnswersThatMislead(t *testing.T) {
+	u, _ := upstreamFor(t)
+	f := func(fault string, stream bool, check func(p played) bool) {
+		t.Helper()
+		checkFault(t, u, fault, stream, check)
 	}
 	status := func(n int, has string) func(played) bool {
 		return func(p played) bool { return p.status == n && p.err == nil && strings.Contains(p.body, has) }
 	}
-	late := func(err error) func(played) bool {
-		return func(p played) bool {
-			s := said(p)
-			return p.status == 200 && errors.Is(p.err, err) && s != "" && s != right && strings.HasPrefix(right, s)
-		}
-	}
-	f("reset-before-head", true, func(p played) bool { return errors.Is(p.err, syscall.ECONNRESET) })
-	f("reset-midstream", true, func(p played) bool {
-		return errors.Is(p.err, syscall.ECONNRESET) && strings.HasPrefix(right, said(p))
-	})
-	f("closed-midstream", true, late(io.ErrUnexpectedEOF))
-	f("stall-midstream", true, func(p played) bool {
-		var late net.Error
-		return errors.As(p.err, &late) && late.Timeout() && said(p) == "one two "
-	})
-	f("trickle", true, func(p played) bool { return p.err == nil && said(p) == right })
-	f("trickle", false, func(p played) bool { return p.err == nil && said(p) == right })
-	f("error-midstream", true, func(p played) bool {
-		return p.err == nil && said(p) == "one two " && strings.Contains(p.body, "server_error")
-	})
-	f("no-terminator", true, func(p played) bool { return p.err == nil && said(p) == right && !strings.Contains(p.body, "stop") })
-	f("truncated-json", false, func(p played) bool {
-		return p.err == nil && strings.HasPrefix(p.body, "{") && !strings.Contains(p.body, "}\n")
-	})
 	f("500", false, status(500, "server_error"))
 	f("502", true, status(502, "<html>"))
 	f("429-money", false, status(429, "insufficient_quota"))
@@ -117,14 +136,12 @@ func TestFaultsAsTheyAreWritten(t *testing.T) {
 		return p.status == 302 && strings.HasPrefix(p.header.Get("Location"), "http://127.0.0.1:")
 	})
 	f("empty-body", true, status(200, ""))
-	f("empty-answer", true, func(p played) bool { return p.err == nil && said(p) == "" && strings.Contains(p.body, "stop") })
-	f("content-type", true, func(p played) bool { return said(p) == right && p.header.Get("Content-Type") == "text/plain" })
+	f("content-type", true, func(p played) bool { return p.said() == rightAnswer && p.header.Get("Content-Type") == "text/plain" })
 	f("early-hints", true, func(p played) bool { return p.status == 103 })
 	f("gzip", false, func(p played) bool {
 		return p.header.Get("Content-Encoding") == "gzip" && strings.HasPrefix(p.body, "\x1f\x8b")
 	})
 	f("zstd", true, func(p played) bool { return strings.HasPrefix(p.body, "\x28\xb5\x2f\xfd") })
-	f("endless-line", true, func(p played) bool { return len(p.body) == 1<<20 && !strings.Contains(p.body, "\n") })
 	f("refused", false, status(404, "config: {fault: refused}"))
 }
 
