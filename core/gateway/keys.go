@@ -3,8 +3,11 @@ package gateway
 import (
 	"bytes"
 	"net/url"
+	"time"
 
+	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -42,3 +45,66 @@ func presented(head *h1.Head) []byte {
 	}
 	return nil
 }
+
+// showKey answers GET /api/v1/key with what the key has spent and may spend, in OpenRouter's form: USD as numbers
+// (https://openrouter.ai/docs/api-reference/limits).
+func (r *request) showKey() {
+	if f := r.member(); f != nil {
+		r.fail(f)
+		return
+	}
+	now := time.Now()
+	u, err := r.g.Admission.Usage(unhurried(), r.key.Key, now)
+	if err != nil {
+		r.g.Log.Error("key: its usage was not read", "request_id", r.id, "key", r.key.Name, "error", err)
+		r.fail(&sdk.Failure{Kind: sdk.StoreDown, RetryAfter: retrySoon})
+		return
+	}
+	budget := r.key.Budget()
+	var w sdk.Writer
+	w.Object()
+	w.Name("data").Object()
+	w.Name("label").String(r.key.Name)
+	writeUSD(&w, "limit", budget.Nano, budget.Set)
+	writeUSD(&w, "limit_remaining", u.Left, budget.Set)
+	writeOrNull(&w, "limit_reset", resets[budget.Each])
+	writeUSD(&w, "usage", u.Total, true)
+	writeUSD(&w, "usage_daily", u.Day, true)
+	writeUSD(&w, "usage_weekly", u.Week, true)
+	writeUSD(&w, "usage_monthly", u.Month, true)
+	w.Name("is_free_tier").Bool(false)
+	expires := ""
+	if !r.key.Expires.IsZero() {
+		expires = r.key.Expires.UTC().Format(time.RFC3339)
+	}
+	writeOrNull(&w, "expires_at", expires)
+	if n := r.key.PerMinute(); n > 0 {
+		w.Name("rate_limit").Object()
+		w.Name("requests").Int(n)
+		w.Name("interval").String("1m")
+		w.EndObject()
+	}
+	w.EndObject()
+	w.EndObject()
+	r.answer(200, "application/json", w.Bytes())
+}
+
+// writeUSD writes money as a number; null where there is none.
+func writeUSD(w *sdk.Writer, name string, nano int64, known bool) {
+	if w.Name(name); known {
+		w.Raw(config.Nano(nano).String())
+	} else {
+		w.Null()
+	}
+}
+
+func writeOrNull(w *sdk.Writer, name, s string) {
+	if w.Name(name); s != "" {
+		w.String(s)
+	} else {
+		w.Null()
+	}
+}
+
+// resets are OpenRouter's words for the periods.
+var resets = [...]string{limits.Total: "", limits.Day: "daily", limits.Week: "weekly", limits.Month: "monthly"}

@@ -161,7 +161,7 @@ func (g *Generation) Planned(d *catalog.Deployment, p *policy.Plan) relay.Candid
 	t := &c.Terms
 	t.Connect, t.FirstContent = cmp.Or(p.Connect, t.Connect), cmp.Or(p.FirstContent, t.FirstContent)
 	t.Idle, t.HedgeAfter = cmp.Or(p.Idle, t.Idle), cmp.Or(p.Hedge, t.HedgeAfter)
-	t.Refusals, t.Tries = t.Refusals || p.Refusals, p.Tries
+	t.Refusals, t.Tries, t.Total = t.Refusals || p.Refusals, p.Tries, p.Total
 	if p.OnBreak != "" {
 		t.Continue, t.Prompt = p.OnBreak == "continue", p.Continuation
 	}

@@ -28,6 +28,7 @@ type active struct {
 	race       *race // nil: nobody runs beside it
 	serving    bool  // it is the one that may write to the client
 	rec        Attempt
+	until      time.Time // when it must have ended; zero: never
 	out        h1.Outgoing
 	call       h1.Call
 	fields     []byte
@@ -53,6 +54,10 @@ func (a *active) begin(r *run, i, credential int) {
 		a.held = nil
 	}
 	a.rec = Attempt{Upstream: c.Upstream, Number: r.res.Tried, Started: time.Now()}
+	a.until = r.deadline
+	if t := a.rec.Started.Add(c.Terms.Total); c.Terms.Total > 0 && (a.until.IsZero() || t.Before(a.until)) {
+		a.until = t
+	}
 	if credential != noCredential {
 		a.rec.Credential = c.Credentials[a.credential]
 	}
@@ -159,7 +164,7 @@ func (a *active) try() *sdk.Failure {
 
 // firstContentBy is the time by which the answer must have content.
 func (a *active) firstContentBy() time.Time {
-	by := a.deadline
+	by := a.until
 	if a.terms.FirstContent > 0 {
 		first := a.rec.Started.Add(a.terms.FirstContent)
 		if by.IsZero() || first.Before(by) {
@@ -294,6 +299,8 @@ func (a *active) lateness(e *h1.TimeoutError) string {
 	switch {
 	case e.Phase == "connect" || e.Phase == "tls":
 		return "did not accept a connection within " + a.terms.Connect.String()
+	case a.until.After(a.rec.Started) && !a.until.Equal(a.deadline) && !time.Now().Before(a.until):
+		return "did not finish within " + a.terms.Total.String()
 	case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 		return "did not finish within the total limit of " + a.Limits.Total.String()
 	case !a.content && a.terms.FirstContent > 0 && time.Since(a.rec.Started) >= a.terms.FirstContent:

@@ -92,6 +92,7 @@ type Terms struct {
 	Connect      time.Duration
 	FirstContent time.Duration // from the attempt's start
 	Idle         time.Duration
+	Total        time.Duration // of the attempt
 	Commit       Commit
 	HedgeAfter   time.Duration // silence after which the next candidate is asked beside this one; 0: never
 	Cancel       bool          // a client that leaves ends the upstream call

@@ -152,7 +152,7 @@ func (s *streaming) pass(segs [][]byte, content bool) {
 	if content && !s.content {
 		s.content, s.rec.First = true, time.Now()
 		s.active.pass.Content(s.rec.First)
-		s.call.SetTotal(s.deadline)
+		s.call.SetTotal(s.until)
 	}
 	if s.committed {
 		s.client.Write(segs...)

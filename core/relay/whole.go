@@ -62,7 +62,7 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 		}
 		all = append(all, p...)
 		a.rec.Read += int64(len(p))
-		a.call.SetTotal(a.deadline)
+		a.call.SetTotal(a.until)
 	}
 }
 
@@ -166,7 +166,7 @@ func (a *active) streamAsWhole() *sdk.Failure {
 		}
 		var content bool
 		if content, done = t.Progress(); content {
-			a.call.SetTotal(a.deadline)
+			a.call.SetTotal(a.until)
 		}
 	}
 	if out := t.End(); out.Failure != nil {
