@@ -136,7 +136,7 @@ func (r *request) explain(failed *sdk.Failure) bool {
 		q.Dialect, q.Stream = r.dialect.Name(), r.facts.Stream
 		for i := range r.candidates {
 			shown := previewed{Candidate: decision.Candidates[i]}
-			shown.of(r, q, bad, r.candidates[i].Upstream)
+			shown.of(r, q, bad, &r.candidates[i])
 			p.Candidates = append(p.Candidates, shown)
 		}
 	}
@@ -146,7 +146,7 @@ func (r *request) explain(failed *sdk.Failure) bool {
 }
 
 // of says how an upstream would be asked; bad is why the request could not be decoded.
-func (p *previewed) of(r *request, q *sdk.Request, bad error, u *relay.Upstream) {
+func (p *previewed) of(r *request, q *sdk.Request, bad error, u *relay.Candidate) {
 	way := u.Deployment.Way(r.dialect.Name())
 	p.Dialect, p.Way = way.Dialect.Name, "native"
 	switch {
@@ -162,8 +162,8 @@ func (p *previewed) of(r *request, q *sdk.Request, bad error, u *relay.Upstream)
 
 func (p *previewed) refuse(f *sdk.Failure) { p.Way, p.Reason = "refused", f.Message }
 
-func (p *previewed) translate(r *request, q *sdk.Request, u *relay.Upstream) {
-	e, f := relay.Encode(r.dialect, &r.doc, *q, u)
+func (p *previewed) translate(r *request, q *sdk.Request, u *relay.Candidate) {
+	e, f := u.Encode(r.dialect, &r.doc, *q)
 	if f != nil {
 		p.refuse(f)
 		return

@@ -51,6 +51,11 @@ func (b *buffers) free() {
 // kind CannotTranslate for a request that is too large to cross. A call that loses its process is made once more, on the
 // next one. Each of the two waits at most Options.Restart for a process and Options.Call for its answer.
 func (p *Process) Encode(q *sdk.Request, dst *Encoded) error {
+	return p.EncodeWithin(p.host.opt.Restart+p.host.opt.Call, q, dst)
+}
+
+// EncodeWithin is Encode for one who waits no longer than a limit in all.
+func (p *Process) EncodeWithin(limit time.Duration, q *sdk.Request, dst *Encoded) error {
 	p.begin()
 	defer p.finish()
 	b := idleBuffers.Get().(*buffers)
@@ -59,7 +64,7 @@ func (p *Process) Encode(q *sdk.Request, dst *Encoded) error {
 	if b.out, err = b.held.AppendRequest(b.out[:0], q); err != nil {
 		return sdk.Fail(sdk.CannotTranslate, err.Error())
 	}
-	op, err := p.encodeTwice(b)
+	op, err := p.encodeTwice(time.Now().Add(limit), b)
 	if err != nil {
 		return err
 	}
@@ -73,14 +78,13 @@ func (p *Process) Encode(q *sdk.Request, dst *Encoded) error {
 }
 
 // encodeTwice asks, and asks the next process where this one ends meanwhile: encoding has no effects.
-func (p *Process) encodeTwice(b *buffers) (op wire.Op, err error) {
-	limit := p.host.opt.Call
+func (p *Process) encodeTwice(until time.Time, b *buffers) (op wire.Op, err error) {
 	for range 2 {
 		var in *instance
-		if in, err = p.ready(p.host.opt.Restart); err != nil {
+		if in, err = p.ready(min(p.host.opt.Restart, time.Until(until))); err != nil {
 			return 0, err
 		}
-		op, b.in, err = in.call(wire.Frame{Op: wire.Encode, Body: b.out}, b.in, limit)
+		op, b.in, err = in.call(wire.Frame{Op: wire.Encode, Body: b.out}, b.in, min(p.host.opt.Call, max(time.Until(until), time.Millisecond)))
 		if !errors.Is(err, wire.ErrGone) {
 			break
 		}
@@ -146,7 +150,7 @@ func (p *Process) callError(err error) error {
 	case errors.Is(err, wire.ErrTooLarge):
 		return sdk.Fail(sdk.CannotTranslate, "too large to translate")
 	case errors.Is(err, wire.ErrTimeout):
-		return p.failure(fmt.Sprintf("did not answer within %v", p.host.opt.Call), "")
+		return p.failure("did not answer in time", "")
 	case errors.Is(err, wire.ErrBusy):
 		return p.failure("has too many calls in flight", "")
 	}

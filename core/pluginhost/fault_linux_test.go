@@ -198,7 +198,7 @@ func TestHang(t *testing.T) {
 		if o.Call > 0 {
 			for range missesAllowed {
 				var e Encoded
-				wantFailure(t, p.Encode(request("m", "x"), &e), sdk.PluginFailed, "did not answer within")
+				wantFailure(t, p.Encode(request("m", "x"), &e), sdk.PluginFailed, "did not answer in time")
 			}
 		}
 		until(t, "another process", func() bool { s := p.status(); return s.PID != first && s.State == StateRunning })

@@ -16,11 +16,21 @@ import (
 type answerBody struct {
 	a       *active
 	decoder io.ReadCloser // nil: the bytes are plain
+	coded   *callReader   // what the decoder reads
+	decoded int64
 	buf     []byte
 }
 
-// maxDecoded bounds what a compressed answer may become.
-const maxDecoded = 64 << 20
+// What a compressed answer may become: in all, and of what has come of it. Text does not shrink to a hundredth; what is made
+// to exhaust its reader does to a thousandth.
+const (
+	maxDecoded = 64 << 20
+	maxGrowth  = 100
+	anyGrowth  = 1 << 20 // is allowed whatever it came of
+)
+
+// errBomb says that a compressed answer is made to exhaust its reader.
+var errBomb = errors.New("body: grows over a hundredfold when it is decoded")
 
 // openBody begins to read the answer.
 func (a *active) openBody() (*answerBody, *sdk.Failure) {
@@ -29,7 +39,8 @@ func (a *active) openBody() (*answerBody, *sdk.Failure) {
 	if coding.Identity(value) {
 		return b, nil
 	}
-	r, err := coding.NewReader(string(value), &callReader{a: a}, maxDecoded)
+	b.coded = &callReader{a: a}
+	r, err := coding.NewReader(string(value), b.coded, maxDecoded)
 	if err != nil {
 		return nil, sdk.Fail(sdk.UpstreamError, "the provider's answer has a content coding that cannot be undone")
 	}
@@ -41,6 +52,9 @@ func (a *active) openBody() (*answerBody, *sdk.Failure) {
 func (b *answerBody) next() ([]byte, error) {
 	if b.decoder != nil {
 		n, err := b.decoder.Read(b.buf)
+		if b.decoded += int64(n); b.decoded > anyGrowth && b.decoded > maxGrowth*b.coded.read {
+			return nil, errBomb
+		}
 		if n > 0 {
 			return b.buf[:n], nil
 		}
@@ -62,6 +76,7 @@ func (b *answerBody) close() {
 type callReader struct {
 	a    *active
 	left []byte
+	read int64
 }
 
 // Read gives the next bytes of the answer.
@@ -75,6 +90,7 @@ func (c *callReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		c.left = next
+		c.read += int64(len(next))
 	}
 	n := copy(p, c.left)
 	c.left = c.left[n:]

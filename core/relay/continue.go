@@ -45,7 +45,7 @@ func (r *run) continues(i int) bool {
 	if c.Terms.Prompt != "" {
 		q.Messages = append(q.Messages, sdk.Message{Role: sdk.User, Parts: []sdk.Part{{Kind: sdk.PartText, Text: sdk.T(c.Terms.Prompt)}}})
 	}
-	e, f := Encode(r.Dialect, r.Doc, q, c.Upstream)
+	e, f := c.Encode(r.Dialect, r.Doc, q)
 	if f == nil && !r.Limits.Lenient {
 		f = StrictLoss(e.Dropped)
 	}

@@ -24,7 +24,7 @@ type plan struct {
 // translation. A candidate that cannot express the request is skipped before any attempt is wasted on it.
 func (r *run) dryRun() {
 	for i := range r.Candidates {
-		u := r.Candidates[i].Upstream
+		u := &r.Candidates[i]
 		r.plans = append(r.plans, plan{})
 		p := &r.plans[i]
 		p.way = u.Deployment.Way(r.Dialect.Name())
@@ -61,12 +61,12 @@ func (r *run) sameEncoding(i int) int {
 }
 
 // encode asks the plugin for the request's translation.
-func (r *run) encode(u *Upstream, p *plan) {
+func (r *run) encode(u *Candidate, p *plan) {
 	if p.failure = r.decode(); p.failure != nil {
 		p.skip = p.failure.Message
 		return
 	}
-	e, f := Encode(r.Dialect, r.Doc, *r.request, u)
+	e, f := u.Encode(r.Dialect, r.Doc, *r.request)
 	if f == nil && !r.Limits.Lenient {
 		f = StrictLoss(e.Dropped)
 	}
@@ -77,13 +77,19 @@ func (r *run) encode(u *Upstream, p *plan) {
 	p.encoded = e
 }
 
-// Encode has a candidate's plugin translate a request, of which q is the middle form. Notes and the failure name the
-// client's own members.
-func Encode(d dialect.Dialect, doc *jsonspan.Doc, q sdk.Request, u *Upstream) (*pluginhost.Encoded, *sdk.Failure) {
+// Encode has the candidate's plugin translate a request, of which q is the middle form, within the time for the first
+// content. Notes and the failure name the client's own members.
+func (u *Candidate) Encode(d dialect.Dialect, doc *jsonspan.Doc, q sdk.Request) (*pluginhost.Encoded, *sdk.Failure) {
 	q.Model, q.Provider, q.Native = u.Deployment.Model, u.Deployment.Provider.Instance, u.Deployment.Way(d.Name()).Dialect.Name
 	q.DefaultMax = u.Deployment.OutputDefault()
 	e := new(pluginhost.Encoded)
-	if err := u.Plugin.Encode(&q, e); err != nil {
+	var err error
+	if limit := u.Terms.FirstContent; limit > 0 {
+		err = u.Plugin.EncodeWithin(limit, &q, e)
+	} else {
+		err = u.Plugin.Encode(&q, e)
+	}
+	if err != nil {
 		f := encodeFailure(err)
 		f.Param = dialect.Locate(d, doc, f.Param)
 		return nil, f
