@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -104,13 +105,16 @@ func TestHedgeFirstWins(t *testing.T) {
 
 // TestHedgeAllFail: when all that run beside each other have failed, the client is told of a failure, once.
 func TestHedgeAllFail(t *testing.T) {
-	fails := func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(60 * time.Millisecond) // so that both run
-		w.WriteHeader(500)
-	}
-	one, two := newUpstream(t, fails), newUpstream(t, fails)
-	s := serveText(t, pair(one, two, "hedge: 10ms", "retry: {attempts: 2}"))
 	for _, body := range []string{askWhole, askStream} {
+		var both sync.WaitGroup
+		both.Add(2)
+		fails := func(w http.ResponseWriter, _ *http.Request) {
+			both.Done()
+			both.Wait() // so that both run
+			w.WriteHeader(500)
+		}
+		one, two := newUpstream(t, fails), newUpstream(t, fails)
+		s := serveText(t, pair(one, two, "hedge: 10ms", "retry: {attempts: 2}"))
 		if a := s.post("/v1/chat/completions", body); a.status < 500 || !strings.Contains(a.body, `"error"`) {
 			t.Errorf("%s: %d %s, want an error", body, a.status, a.body)
 		}
@@ -131,16 +135,10 @@ func TestCommitRules(t *testing.T) {
 		{"bytes:100000", []string{roleChunk, some, some}, true},
 		{"bytes:10", []string{roleChunk, some}, false},
 		{"time:1m", []string{roleChunk, some, some}, true},
-		{"time:1ms", []string{roleChunk, some}, false},
+		{"time:0.001ms", []string{roleChunk, some}, false},
 		{"whole", []string{roleChunk, some, some, some}, true},
 	} {
 		one, two := newUpstream(t, breaks(c.pieces...)), newUpstream(t, answers("from two"))
-		if c.rule == "time:1ms" {
-			one.answer = func(w http.ResponseWriter, r *http.Request) {
-				time.Sleep(2 * time.Millisecond)
-				breaks(c.pieces...)(w, r)
-			}
-		}
 		s := serveText(t, pair(one, two, "commit: "+c.rule, ""))
 		a := s.post("/v1/chat/completions", askStream)
 		mended := strings.Contains(a.body, "from two") && !strings.Contains(a.body, "some") && strings.HasSuffix(a.body, "data: [DONE]\n\n")

@@ -1,7 +1,3 @@
-// Package pipe turns the bytes of an upstream's answer into the client's: a Passage lets the frames of the client's own
-// dialect through, a Translation has the plugin decode what came and writes it in the client's dialect.
-//
-// It reads and writes no connection. When an answer is the client's, and what follows a failure, is core/relay's.
 package pipe
 
 import (
@@ -9,38 +5,8 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
-	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/sdk"
 )
-
-// Piece is what became of some bytes of a streamed answer.
-type Piece struct {
-	Segs    [][]byte     // for the client, in order; valid until the pipe's next call
-	Failure *sdk.Failure // the stream has failed; Segs came before it
-}
-
-// Pipe turns the bytes of a streamed answer into the client's.
-type Pipe interface {
-	// Feed takes bytes as a read brought them.
-	Feed(chunk []byte) Piece
-	// End says that the upstream has ended the body in good order.
-	End() Piece
-	// Progress says whether there has been content, and whether the answer is complete.
-	Progress() (content, done bool)
-	Tally() (sdk.Usage, sdk.Reason)
-	// Tokens is about how many the answer has so far, for where nobody says.
-	Tokens() int64
-	// Failer gives what may know how a failure is written at this place of the stream; see dialect.Failer.
-	Failer() any
-	Close()
-}
-
-// Source is where an answer comes from.
-type Source struct {
-	Plugin  *pluginhost.Process
-	Info    sdk.AnswerInfo
-	Dialect *sdk.Dialect // the provider's
-}
 
 // Passage is the pipe of a stream in the client's own dialect: its frames pass as they came, less what only we asked for.
 // Frames are passed when they are whole, so that an error can follow one at any time.
