@@ -193,13 +193,16 @@ func (r *run) schemas(ctx context.Context) bool {
 	return r.command(ctx, "go", "test", "./schemas/...")
 }
 
+// testTimeout bounds the tests of one package: those of the program start hundreds of processes.
+const testTimeout = "-timeout=30m"
+
 // test runs all tests, under the race detector where it can be built.
 func (r *run) test(ctx context.Context) bool {
 	if !r.hasCompiler(ctx) {
 		fmt.Fprintln(r.stdout, "penstock-check: no C compiler here, so no race detector")
-		return r.command(ctx, "go", "test", "./...")
+		return r.command(ctx, "go", "test", testTimeout, "./...")
 	}
-	return r.command(ctx, "go", "test", "-race", "./...")
+	return r.command(ctx, "go", "test", testTimeout, "-race", "./...")
 }
 
 // hasCompiler reports whether cgo works, without which there is no -race.

@@ -35,7 +35,8 @@ func recordings(t *testing.T, dialect, suffix string) map[string]string {
 	return found
 }
 
-// twoProviders is a configuration with an openai and an anthropic provider at one upstream.
+// twoProviders is a configuration with an openai and an anthropic provider at one upstream. Recordings of failures do not
+// open its breakers.
 func twoProviders(up string) string {
 	return fmt.Sprintf(`
 providers:
@@ -47,17 +48,18 @@ models:
 keys: [{name: dev, secret: %s}]
 timeout: {first_content: 5s, idle: 5s}
 retry: {attempts: 1}
+breaker: {failures: 1000}
 `, up, up, testKey)
 }
 
 // TestRequestsPassAsBytes sends every recorded request body to an upstream of its own dialect: the bytes that arrive are
 // the client's but for the members that are spliced.
 func TestRequestsPassAsBytes(t *testing.T) {
-	for _, d := range []struct{ dialect, path, model string }{
-		{"openai-chat", "/v1/chat/completions", "to-openai"},
-		{"anthropic", "/v1/messages", "to-claude"},
+	for _, d := range []struct{ dialect, path, model, answer string }{
+		{"openai-chat", "/v1/chat/completions", "to-openai", `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}`},
+		{"anthropic", "/v1/messages", "to-claude", `{"type":"message","role":"assistant","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`},
 	} {
-		up := newUpstream(t, says("application/json", `{}`))
+		up := newUpstream(t, says("application/json", d.answer))
 		s := serveText(t, twoProviders(up.URL))
 		passed := 0
 		for name, body := range recordings(t, d.dialect, ".request.json") {

@@ -133,6 +133,7 @@ func (s *served) stop() {
 		return
 	default:
 	}
+	client.CloseIdleConnections() // or the gateway waits for what may be on its way on them
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.ended:
