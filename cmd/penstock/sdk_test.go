@@ -135,6 +135,9 @@ func TestSDKsReadRecordedAnswers(t *testing.T) {
 				suffix, kind = ".stream.txt", "text/event-stream"
 			}
 			for name, recorded := range recordings(t, native, suffix) {
+				if strings.Contains(recorded, `"error":{`) || strings.Contains(recorded, `"error": {`) {
+					continue // it would have the gateway leave the provider or its credential alone
+				}
 				body = recorded
 				own, err := readers[native](t, s, models[native], stream)
 				if err != nil || len(own.calls) == 0 && own.text == "" || strings.HasPrefix(own.text, "[") || foreign(recorded) {
