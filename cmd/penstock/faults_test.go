@@ -115,12 +115,8 @@ func faulty(t *testing.T) string {
 		models[f.Name] = object{"deployments": []object{bad, {"provider": "well", "model": demo.Echo, "context_window": 1_000_000}}}
 		models["alone-"+f.Name] = object{"deployments": []object{bad}}
 	}
-	wait := "500ms"
-	if raceEnabled { // which makes everything several times as slow
-		wait = "1500ms"
-	}
 	text, err := json.Marshal(object{"providers": providers, "models": models, "keys": []object{{"name": "dev", "secret": testKey}},
-		"timeout": object{"connect": "300ms", "first_content": wait, "idle": wait, "total": "8s"},
+		"timeout": object{"connect": "300ms", "first_content": "500ms", "idle": "500ms", "total": "8s"},
 		"breaker": object{"failures": 1000}, // each request is to meet the fault
 		"retry":   object{"attempts": 3, "backoff": object{"first": "5ms", "max": "20ms"}}})
 	if err != nil {
@@ -132,7 +128,7 @@ func faulty(t *testing.T) string {
 // TestFaults plays every fault to clients of every dialect, streamed and whole: the next candidate serves unless content
 // had been sent, and then the stream ends in the dialect's error. Afterwards all is as it was before.
 func TestFaults(t *testing.T) {
-	s := serveText(t, faulty(t))
+	s := servePlain(t, faulty(t))
 	d := &drill{plan: &drillPlan{key: testKey}, gateway: &drilled{ready: s.readyFile}}
 	http1 := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
 	well := func(when string) {
@@ -162,7 +158,7 @@ func TestFaults(t *testing.T) {
 	}
 	playing.Wait()
 	for _, f := range demo.Faults() {
-		if f.Large && !raceEnabled { // one at a time, in one dialect: a hundred megabytes are enough, and with the race detector too many
+		if f.Large { // one at a time, in one dialect: a hundred megabytes are enough
 			playFault(t, http1, d, &f, tongues()[:1])
 		}
 	}

@@ -17,15 +17,22 @@ import (
 	"time"
 )
 
-// binary is the program under test, built once for all tests of the package.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "penstock-test-")
+// binary is the program under test, built once for all tests of the package; plain is it without the race detector, for
+// tests whose load the detector makes many times as heavy.
+var (
+	binary = sync.OnceValues(func() (string, error) { return compile(raceEnabled) })
+	plain  = sync.OnceValues(func() (string, error) { return compile(false) })
+	built  = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "penstock-test-") })
+)
+
+func compile(race bool) (string, error) {
+	dir, err := built()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "penstock")
+	path := filepath.Join(dir, fmt.Sprintf("race-%t", race), "penstock")
 	args := []string{"build", "-o", path}
-	if raceEnabled {
+	if race {
 		args = append(args, "-race")
 	}
 	out, err := exec.Command("go", append(args, ".")...).CombinedOutput()
@@ -33,13 +40,13 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("go build: %v\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 func TestMain(m *testing.M) {
 	beYardstick()
 	code := m.Run()
-	if path, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if dir, err := built(); err == nil {
+		os.RemoveAll(dir)
 	}
 	os.Exit(code)
 }
@@ -86,6 +93,21 @@ func (l *logBuffer) String() string {
 // serveText runs a gateway with a configuration text, "" is the built-in demo, and more of an environment.
 func serveText(t testing.TB, text string, env ...string) *served {
 	t.Helper()
+	return serveProgram(t, build(t), text, env...)
+}
+
+// servePlain is serveText without the race detector.
+func servePlain(t testing.TB, text string) *served {
+	t.Helper()
+	path, err := plain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveProgram(t, path, text)
+}
+
+func serveProgram(t testing.TB, program, text string, env ...string) *served {
+	t.Helper()
 	s := &served{t: t, dir: t.TempDir(), log: new(logBuffer), ended: make(chan struct{})}
 	ready := filepath.Join(s.dir, "ready.json")
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state", filepath.Join(s.dir, "state"), "--ready-file", ready, "--log-format", "text"}
@@ -94,7 +116,7 @@ func serveText(t testing.TB, text string, env ...string) *served {
 		s.rewrite(text)
 		args = append(args, "-c", s.file)
 	}
-	s.cmd = exec.Command(build(t), args...)
+	s.cmd = exec.Command(program, args...)
 	s.cmd.Dir = s.dir
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
 	s.cmd.Env = append(s.cmd.Env, env...)

@@ -59,18 +59,15 @@ func newFlood(t *testing.T) *flood {
 
 // TestClientsThatReadNothing has many clients ask for streams and read none of them: each pauses its own upstream, the
 // gateway's memory keeps within its bound, others are served, and when they go all is as it was. There are 500 of them,
-// 50 with the race detector, and 10,000 where PENSTOCK_LONG is set (PERFORMANCE, P12).
+// and 10,000 where PENSTOCK_LONG is set (PERFORMANCE, P12).
 func TestClientsThatReadNothing(t *testing.T) {
 	n, bound := 500, int64(240<<20)
-	if raceEnabled { // which makes a stream as dear as ten
-		n = 50
-	}
 	if os.Getenv("PENSTOCK_LONG") != "" {
 		n, bound = 10_000, 800<<20
 	}
 	roomFor(t, 3*n)
 	up := newFlood(t)
-	s := serveText(t, tuned(up.URL, "timeout: {stalled: 10m}\nstream: {queue: 64KiB, on_disconnect: cancel}"))
+	s := servePlain(t, tuned(up.URL, "timeout: {stalled: 10m}\nstream: {queue: 64KiB, on_disconnect: cancel}"))
 	tellsAll := func(when string) {
 		t.Helper()
 		for range 20 {
