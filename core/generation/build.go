@@ -310,7 +310,9 @@ func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process
 			made.Refused = token.Refused
 		default:
 			signer := credential.NewSigner(process, secret)
-			made.Authorize = func(s *relay.Signing) ([]byte, error) { return signer.Fields(credential.Request(*s)) }
+			made.Authorize = func(s *relay.Signing) ([]byte, error) {
+				return signer.Fields(credential.Request{Method: s.Method, URL: s.URL(), Fields: s.Fields, Segments: s.Segments})
+			}
 		}
 		list = append(list, made)
 	}

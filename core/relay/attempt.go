@@ -30,6 +30,7 @@ type active struct {
 	rec        Attempt
 	until      time.Time // when it must have ended; zero: never
 	out        h1.Outgoing
+	signing    Signing
 	call       h1.Call
 	fields     []byte
 	edits      []jsonspan.Edit
@@ -224,8 +225,8 @@ func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
 	if c == nil || c.Authorize == nil {
 		return nil
 	}
-	base := a.up.Deployment.Provider.Base
-	lines, err := c.Authorize(&Signing{Method: out.Method, URL: base.Scheme + "://" + base.Host + out.Target, Fields: a.fields, Segments: out.Segments})
+	a.signing = Signing{Method: out.Method, Base: a.up.Deployment.Provider.Base, Target: out.Target, Fields: a.fields, Segments: out.Segments}
+	lines, err := c.Authorize(&a.signing)
 	if err != nil {
 		a.Log.Error("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
 		return sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")

@@ -8,6 +8,7 @@ package relay
 
 import (
 	"log/slog"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -63,10 +64,14 @@ type Credential struct {
 // Signing is what a credential may have to know of the request that it authorizes.
 type Signing struct {
 	Method   string
-	URL      string   // absolute
+	Base     *url.URL // of the provider
+	Target   string   // path and query
 	Fields   []byte   // the header lines so far
 	Segments [][]byte // the body
 }
+
+// URL is the absolute one. It is put together when it is asked for: a header line that is always the same needs none.
+func (s *Signing) URL() string { return s.Base.Scheme + "://" + s.Base.Host + s.Target }
 
 // Limits bound one request. A zero is no limit, but where noted.
 type Limits struct {
