@@ -14,8 +14,6 @@ import (
 // pending are members that are read and checked, and do nothing yet; [] and {} stand for any element and any name. Each is
 // taken off when it is in force.
 var pending = [...]string{
-	"breaker",
-	"quarantine",
 	"guards",
 	"cache",
 	"content_log",
