@@ -78,6 +78,7 @@ func newKeysCreate() *cobra.Command {
 	fl.StringSliceVar(&k.Tags, "tag", nil, "a word that policies select keys by")
 	fl.StringVar(&k.Team, "team", "", "the team whose limits and budget the key shares")
 	fl.StringVar(&k.Priority, "priority", "", "interactive, default or batch")
+	fl.StringVar(&k.OnDisconnect, "on-disconnect", "", "what becomes of an upstream call when the client leaves: drain or cancel; none: as the model says")
 	fl.BoolVar(&k.ZDR, "zdr", false, "only deployments that are tagged zdr may serve it")
 	fl.StringVar(&expires, "expires", "", "a date or RFC 3339 time from which on the key is refused")
 	allowance.add(cmd)

@@ -46,7 +46,9 @@ type Key struct {
 	ZDR      bool      // its requests go only where nothing is kept
 	Dialects []string  // nil: all
 	Prefix   string    // of the secret, where it is known
-	Account  *limits.Account
+	// OnDisconnect is drain or cancel: what becomes of an upstream call when the client leaves; "": as the model says.
+	OnDisconnect string
+	Account      *limits.Account
 
 	models names
 	team   names // the models that the key's team may ask for
@@ -56,7 +58,7 @@ type Key struct {
 // ConfiguredKey makes a key of the configuration. Its team may be nil.
 func ConfiguredKey(k *config.Key, team *Team) *Key {
 	key := &Key{Name: k.Name, Tags: k.Tags, Priority: k.Priority, Expires: k.Expires, ZDR: k.ZDR, Dialects: k.Dialects,
-		models: namesOf(k.Models), sum: k.SHA256}
+		OnDisconnect: k.OnDisconnect, models: namesOf(k.Models), sum: k.SHA256}
 	key.join(allowanceOf(&k.Allowance), team)
 	return key
 }
@@ -72,7 +74,7 @@ func StoredKey(row *store.Key, team *Team) (*Key, error) {
 		return nil, fmt.Errorf("key %q: %v", row.Name, err)
 	}
 	key := &Key{ID: row.ID, Name: row.Name, Tags: s.Tags, Priority: s.Priority, Expires: s.Expires, ZDR: s.ZDR,
-		Dialects: s.Dialects, Prefix: row.Prefix, models: namesOf(s.Models), sum: row.SHA256}
+		Dialects: s.Dialects, Prefix: row.Prefix, OnDisconnect: s.OnDisconnect, models: namesOf(s.Models), sum: row.SHA256}
 	key.join(l, team)
 	return key, nil
 }

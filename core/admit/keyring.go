@@ -20,7 +20,7 @@ import (
 type KeyStore interface {
 	Keys(ctx context.Context) ([]store.Key, error)
 	PutKey(ctx context.Context, by store.Actor, k store.Key) error
-	RotateKey(ctx context.Context, by store.Actor, id, prefix string, sha256 [32]byte) error
+	RotateKey(ctx context.Context, by store.Actor, r store.Rotation) error
 	RevokeKey(ctx context.Context, by store.Actor, id string, at time.Time) error
 	Teams(ctx context.Context) ([]store.Team, error)
 	PutTeam(ctx context.Context, by store.Actor, t store.Team) error
@@ -118,6 +118,8 @@ func (r *Keyring) check(ctx context.Context, in Names, k *NewKey, now time.Time)
 		return invalid("expires: want a moment to come")
 	case !slices.Contains([]string{"", "interactive", "default", "batch"}, k.Priority):
 		return invalid(fmt.Sprintf("priority %q: want interactive, default or batch", k.Priority))
+	case !slices.Contains([]string{"", "drain", "cancel"}, k.OnDisconnect):
+		return invalid(fmt.Sprintf("on_disconnect %q: want drain or cancel", k.OnDisconnect))
 	}
 	for _, d := range k.Dialects {
 		if !slices.Contains([]string{"openai-chat", "openai-responses", "anthropic", "gemini", "openai-embeddings", "gemini-embeddings"}, d) {
@@ -189,7 +191,7 @@ func (r *Keyring) Rotate(ctx context.Context, by store.Actor, name string) (secr
 		return "", err
 	}
 	secret = NewSecret()
-	return secret, r.Store.RotateKey(ctx, by, id, Shown(secret), sha256.Sum256([]byte(secret)))
+	return secret, r.Store.RotateKey(ctx, by, store.Rotation{ID: id, Prefix: Shown(secret), SHA256: sha256.Sum256([]byte(secret))})
 }
 
 // idOf finds a key in force by its id or its name.

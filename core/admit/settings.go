@@ -11,12 +11,14 @@ import (
 
 // Settings are what a key may do, as they stand in the store and in the admin API.
 type Settings struct {
-	Models   []string  `json:"models,omitempty"`   // models, routers, deployments; none: all
-	Dialects []string  `json:"dialects,omitempty"` // none: all
-	Tags     []string  `json:"tags,omitempty"`
-	Priority string    `json:"priority,omitempty"` // interactive, default, batch
-	ZDR      bool      `json:"zdr,omitempty"`
-	Expires  time.Time `json:"expires,omitzero"`
+	Models   []string `json:"models,omitempty"`   // models, routers, deployments; none: all
+	Dialects []string `json:"dialects,omitempty"` // none: all
+	Tags     []string `json:"tags,omitempty"`
+	Priority string   `json:"priority,omitempty"` // interactive, default, batch
+	ZDR      bool     `json:"zdr,omitempty"`
+	// OnDisconnect is drain or cancel: what becomes of an upstream call when the client leaves; none: as the model says.
+	OnDisconnect string    `json:"on_disconnect,omitempty"`
+	Expires      time.Time `json:"expires,omitzero"`
 	Allowance
 }
 
@@ -87,5 +89,5 @@ func ConfiguredInfo(k *config.Key) KeyInfo {
 		a.Budget = &Budget{USD: json.Number(k.Budget.String()), Every: k.Every}
 	}
 	return KeyInfo{NewKey: NewKey{Name: k.Name, Team: k.Team, Settings: Settings{Models: k.Models, Dialects: k.Dialects, Tags: k.Tags,
-		Priority: k.Priority, ZDR: k.ZDR, Expires: k.Expires, Allowance: a}}}
+		Priority: k.Priority, ZDR: k.ZDR, OnDisconnect: k.OnDisconnect, Expires: k.Expires, Allowance: a}}}
 }

@@ -137,6 +137,8 @@ type Key struct {
 	Tags     []string
 	Priority string // interactive, default, batch
 	ZDR      bool
+	// OnDisconnect is drain or cancel; "" as the model's.
+	OnDisconnect string
 	Allowance
 }
 

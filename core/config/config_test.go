@@ -96,7 +96,7 @@ func TestEveryMember(t *testing.T) {
 	wantKey := Key{
 		Name: "ci", SHA256: [32]byte{0x9f, 0x86, 0xd0, 0x81, 0x88, 0x4c, 0x7d, 0x65, 0x9a, 0x2f, 0xea, 0xa0, 0xc5, 0x5a, 0xd0, 0x15, 0xa3, 0xbf, 0x4f, 0x1b, 0x2b, 0x0b, 0x82, 0x2c, 0xd1, 0x5d, 0x6c, 0x15, 0xb0, 0xf0, 0x0a, 0x08},
 		Models: []string{"chat", "auto", "chat/groq"}, Dialects: []string{"anthropic"}, Expires: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
-		Team: "search", Tags: []string{"batch"}, Priority: "batch", ZDR: true,
+		Team: "search", Tags: []string{"batch"}, Priority: "batch", ZDR: true, OnDisconnect: "drain",
 		Allowance: Allowance{RPM: 600, TPM: 200000, AtOnce: 20, Budget: 20e9, Every: "week", Capped: true},
 	}
 	f := func(what string, got, want any) {

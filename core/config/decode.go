@@ -270,7 +270,7 @@ func (d *decoder) allowance(n *node, path string) Allowance {
 func (d *decoder) key(n *node, path string) Key {
 	k := Key{
 		Name: n.str("name"), Models: n.texts("models"), Dialects: n.texts("dialects"), Team: n.str("team"), Tags: n.texts("tags"),
-		Priority: n.str("priority"), ZDR: n.yes("zdr"), Allowance: d.allowance(n, path),
+		Priority: n.str("priority"), ZDR: n.yes("zdr"), OnDisconnect: n.str("on_disconnect"), Allowance: d.allowance(n, path),
 	}
 	if expires := n.members["expires"]; expires.text != "" {
 		var err error

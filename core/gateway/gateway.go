@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/replay"
 	"github.com/penstock-gateway/penstock/core/route"
@@ -184,11 +185,11 @@ func (r *request) choose() *sdk.Failure {
 	}
 	r.candidates = r.candidates[:0]
 	for i, d := range r.decision.Candidates {
+		var plan *policy.Plan
 		if len(r.decision.Plans) > 0 {
-			r.candidates = append(r.candidates, r.gen.Planned(d, &r.decision.Plans[i]))
-		} else {
-			r.candidates = append(r.candidates, r.gen.Candidate(d))
+			plan = &r.decision.Plans[i]
 		}
+		r.candidates = append(r.candidates, r.gen.Candidate(d, r.key, plan))
 	}
 	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
 		r.candidates = r.candidates[:1]

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -46,8 +47,16 @@ type Generation struct {
 type release func()
 
 // Candidate gives the connections, the process and the credentials of a deployment of this generation's catalogue, and
-// the terms on which it is asked where nothing else is said.
-func (g *Generation) Candidate(d *catalog.Deployment) relay.Candidate { return *g.upstreams[d] }
+// the terms on which a key's requests ask it: those that the plan of a policy states, else the key's, else the model's. The
+// plan may be nil.
+func (g *Generation) Candidate(d *catalog.Deployment, k *Key, p *policy.Plan) relay.Candidate {
+	c := *g.upstreams[d]
+	onDisconnect(&c.Terms, k.OnDisconnect)
+	if p != nil {
+		planned(&c.Terms, p)
+	}
+	return c
+}
 
 // Limits gives the limits of a request.
 func (g *Generation) Limits() relay.Limits { return g.limits }

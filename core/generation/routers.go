@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/policy/policytest"
-	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 )
 
@@ -153,25 +150,6 @@ func (c *compilation) policyFault(at, dir, test string, err error) {
 		return
 	}
 	c.out = append(c.out, config.Diagnostic{File: filepath.Join(dir, e.Pos.File), Line: e.Pos.Line, Column: e.Pos.Col, Path: at, Message: test + e.Msg})
-}
-
-// Planned gives a candidate on the terms that a policy's plan states; what it does not say is as without it.
-func (g *Generation) Planned(d *catalog.Deployment, p *policy.Plan) relay.Candidate {
-	c := g.Candidate(d)
-	t := &c.Terms
-	t.Connect, t.FirstContent = cmp.Or(p.Connect, t.Connect), cmp.Or(p.FirstContent, t.FirstContent)
-	t.Idle, t.HedgeAfter = cmp.Or(p.Idle, t.Idle), cmp.Or(p.Hedge, t.HedgeAfter)
-	t.Refusals, t.Tries, t.Total = t.Refusals || p.Refusals, p.Tries, p.Total
-	if p.OnBreak != "" {
-		t.Continue, t.Prompt = p.OnBreak == "continue", p.Continuation
-	}
-	if p.Commit != "" {
-		t.Commit = commit(p.Commit)
-	}
-	if p.OnDisconnect != "" {
-		t.Cancel = p.OnDisconnect == "cancel"
-	}
-	return c
 }
 
 // PolicyModels gives the models that a key may use, as policies see them.

@@ -1,12 +1,14 @@
 package generation
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
@@ -28,13 +30,29 @@ func terms(cfg *config.Config, m *config.Model, price *catalog.Price) relay.Term
 	if m.Commit != "" {
 		t.Commit = commit(m.Commit)
 	}
-	switch m.OnDisconnect {
-	case "cancel":
-		t.Cancel = true
-	case "drain":
-		t.Cancel = false
-	}
+	onDisconnect(&t, m.OnDisconnect)
 	return t
+}
+
+// onDisconnect makes drain or cancel a term; "" leaves it as it is.
+func onDisconnect(t *relay.Terms, word string) {
+	if word != "" {
+		t.Cancel = word == "cancel"
+	}
+}
+
+// planned are the terms that a policy's plan states; what it does not say stays as it is.
+func planned(t *relay.Terms, p *policy.Plan) {
+	t.Connect, t.FirstContent = cmp.Or(p.Connect, t.Connect), cmp.Or(p.FirstContent, t.FirstContent)
+	t.Idle, t.HedgeAfter = cmp.Or(p.Idle, t.Idle), cmp.Or(p.Hedge, t.HedgeAfter)
+	t.Refusals, t.Tries, t.Total = t.Refusals || p.Refusals, p.Tries, p.Total
+	if p.OnBreak != "" {
+		t.Continue, t.Prompt = p.OnBreak == "continue", p.Continuation
+	}
+	if p.Commit != "" {
+		t.Commit = commit(p.Commit)
+	}
+	onDisconnect(t, p.OnDisconnect)
 }
 
 // commit reads a rule that the schema has checked.

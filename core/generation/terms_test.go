@@ -4,8 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
@@ -39,4 +41,31 @@ func TestTerms(t *testing.T) {
 			t.Errorf("a cent at %+v: %d bytes, want %d", price, got.DrainBytes, want)
 		}
 	}
+}
+
+// TestOnDisconnect: what a policy says of a client that leaves goes before what its key says, and that before the model.
+func TestOnDisconnect(t *testing.T) {
+	d := new(catalog.Deployment)
+	f := func(stream bool, model, key, plan string, cancel bool) {
+		t.Helper()
+		up := &relay.Candidate{Terms: terms(&config.Config{Stream: config.Stream{Cancel: stream}}, &config.Model{OnDisconnect: model}, nil)}
+		g := &Generation{upstreams: map[*catalog.Deployment]*relay.Candidate{d: up}}
+		p := &policy.Plan{OnDisconnect: plan}
+		if plan == "" {
+			p = nil
+		}
+		if got := g.Candidate(d, &Key{Key: &admit.Key{OnDisconnect: key}}, p); got.Terms.Cancel != cancel {
+			t.Errorf("stream %v, model %q, key %q, policy %q: cancel %v", stream, model, key, plan, got.Terms.Cancel)
+		}
+		if up.Terms.Cancel != (model == "cancel" || model == "" && stream) {
+			t.Errorf("the key has changed the model's own terms")
+		}
+	}
+	f(false, "", "", "", false)
+	f(true, "", "", "", true)
+	f(true, "drain", "", "", false)
+	f(true, "drain", "cancel", "", true)
+	f(false, "cancel", "drain", "", false)
+	f(true, "cancel", "cancel", "drain", false)
+	f(false, "drain", "", "cancel", true)
 }
