@@ -191,7 +191,8 @@ const (
 	eventStop
 	eventUsage
 	eventFailure
-	eventAll = 1<<iota - 1
+	eventParts // of the usage that came later than the rest: older plugins do not know them
+	eventAll   = 1<<iota - 1
 )
 
 // event crosses with a mask of its members: a delta has one or two of them.
@@ -220,6 +221,7 @@ func (c *coder) event(e *Event) {
 	on(eventStop, func() { c.text(&e.Stop) })
 	on(eventUsage, func() { c.usage(&e.Usage) })
 	on(eventFailure, func() { c.failure(&e.Failure) })
+	on(eventParts, func() { c.usageParts(&e.Usage) })
 }
 
 // mask says which members of the event are there.
@@ -227,6 +229,7 @@ func (e *Event) mask() (m uint16) {
 	for i, there := range [...]bool{
 		e.Choice != 0 || e.Call != 0, e.ID.Present(), e.Name.Present(), e.Text.Present(), e.Custom, e.Type != "",
 		e.Value.Present(), e.Reason != 0, e.Native.Present(), e.Stop.Present(), e.Usage != Usage{}, e.Failure.there(),
+		e.Usage.AudioInput|e.Usage.ImageInput|e.Usage.CacheWriteHour|e.Usage.AudioOutput|e.Usage.ImageOutput|e.Usage.Searches != 0,
 	} {
 		if there {
 			m |= 1 << i
@@ -248,6 +251,15 @@ func (c *coder) usage(u *Usage) {
 	signed(c, &u.Reasoning)
 	c.bool(&u.Known)
 	c.bool(&u.Disputed)
+}
+
+func (c *coder) usageParts(u *Usage) {
+	signed(c, &u.AudioInput)
+	signed(c, &u.ImageInput)
+	signed(c, &u.CacheWriteHour)
+	signed(c, &u.AudioOutput)
+	signed(c, &u.ImageOutput)
+	signed(c, &u.Searches)
 }
 
 func (c *coder) failure(f *Failure) {

@@ -116,51 +116,118 @@ func (o *Events) delta(k EventKind, choice int, t Text) {
 	e.Choice, e.Text = choice, t
 }
 
-// Usage counts tokens in parts that do not overlap, so that no part can be charged twice. Each provider's own way of
-// counting is turned into it at the edge, by [UsageWithin] or [UsageBeside].
+// Usage counts tokens in parts that do not overlap, so that no part can be charged twice: their sums are all input and all
+// output. Each provider's own way of counting is turned into it at the edge, by [UsageWithin] or [UsageBeside].
 type Usage struct {
-	Input      int64 // fresh input: neither read from a cache nor written to one
-	CacheRead  int64
-	CacheWrite int64
-	Output     int64 // visible output
-	Reasoning  int64
-	Known      bool // the provider gave figures
-	Disputed   bool // figures that cannot be: a part over its whole, a count below zero
+	Input          int64 // fresh input of text and documents: neither read from a cache nor written to one
+	AudioInput     int64 // fresh
+	ImageInput     int64 // fresh, video included
+	CacheRead      int64 // of whatever kind
+	CacheWrite     int64 // for as long as the provider keeps it when nothing is said
+	CacheWriteHour int64 // for an hour, which Anthropic charges higher
+	Output         int64 // visible text
+	Reasoning      int64
+	AudioOutput    int64
+	ImageOutput    int64
+
+	Searches int64 // no tokens: what the provider's own tools searched the web, where it charges for that beside tokens
+
+	Known    bool // the provider gave figures
+	Disputed bool // figures that cannot be: a part over its whole, a count below zero
 }
 
-// Counts are a provider's figures as it gave them.
-type Counts struct{ Input, CacheRead, CacheWrite, Output, Reasoning int64 }
+// Counts are a provider's figures as it gave them. Where it says nothing of a part, that is 0.
+type Counts struct {
+	Input      int64
+	CacheRead  int64
+	CacheWrite int64
+	Output     int64
+	Reasoning  int64 // within Output
+
+	CacheWriteHour int64 // of CacheWrite, for an hour
+	AudioInput     int64 // of Input, as are images
+	ImageInput     int64
+	AudioOutput    int64 // of Output, as are images
+	ImageOutput    int64
+
+	Searches int64
+}
 
 // UsageWithin reads figures of the OpenAI kind: cached tokens are counted within the input, reasoning within the output
 // (https://platform.openai.com/docs/api-reference/chat/object, usage).
 func UsageWithin(c Counts) Usage {
-	u := Usage{Known: true}
-	in, r, w := u.count(c.Input), u.count(c.CacheRead), u.count(c.CacheWrite)
-	u.CacheRead = u.atMost(r, in)
-	u.CacheWrite = u.atMost(w, in-u.CacheRead)
-	u.Input = in - u.CacheRead - u.CacheWrite
-	out := u.count(c.Output)
-	u.Reasoning = u.atMost(u.count(c.Reasoning), out)
-	u.Output = out - u.Reasoning
+	var u Usage
+	in := u.count(c.Input)
+	u.CacheRead = u.atMost(u.count(c.CacheRead), in)
+	u.writes(c, in-u.CacheRead)
+	u.input(c, in-u.CacheRead-u.CacheWrites())
+	u.output(c)
 	return u
 }
 
 // UsageBeside reads figures of the Anthropic kind: cached tokens stand beside the input, reasoning within the output
 // (https://docs.claude.com/en/docs/build-with-claude/prompt-caching, tracking cache performance).
 func UsageBeside(c Counts) Usage {
-	u := Usage{Known: true}
-	u.Input, u.CacheRead, u.CacheWrite = u.count(c.Input), u.count(c.CacheRead), u.count(c.CacheWrite)
-	out := u.count(c.Output)
-	u.Reasoning = u.atMost(u.count(c.Reasoning), out)
-	u.Output = out - u.Reasoning
+	var u Usage
+	u.CacheRead = u.count(c.CacheRead)
+	u.writes(c, maxCount)
+	u.input(c, u.count(c.Input))
+	u.output(c)
 	return u
 }
 
+// writes parts what was written to a cache by how long it is kept.
+func (u *Usage) writes(c Counts, most int64) {
+	all := u.atMost(u.count(c.CacheWrite), most)
+	u.CacheWriteHour = u.atMost(u.count(c.CacheWriteHour), all)
+	u.CacheWrite = all - u.CacheWriteHour
+}
+
+// input parts the fresh input. A provider may count sound or a picture both as such and as cached: what does not fit is
+// cached already, and no fault.
+func (u *Usage) input(c Counts, fresh int64) {
+	u.AudioInput = min(u.count(c.AudioInput), fresh)
+	u.ImageInput = min(u.count(c.ImageInput), fresh-u.AudioInput)
+	u.Input = fresh - u.AudioInput - u.ImageInput
+}
+
+// output parts the output, and takes over what is said beside the tokens.
+func (u *Usage) output(c Counts) {
+	all := u.count(c.Output)
+	u.Reasoning = u.atMost(u.count(c.Reasoning), all)
+	u.AudioOutput = u.atMost(u.count(c.AudioOutput), all-u.Reasoning)
+	u.ImageOutput = u.atMost(u.count(c.ImageOutput), all-u.Reasoning-u.AudioOutput)
+	u.Output = all - u.Reasoning - u.AudioOutput - u.ImageOutput
+	u.Searches = u.count(c.Searches)
+	u.Known = true
+}
+
+// Plus adds the usage of calls that made one answer together; what is known of the sum is what is known of v.
+func (u Usage) Plus(v Usage) Usage {
+	v.Input += u.Input
+	v.AudioInput += u.AudioInput
+	v.ImageInput += u.ImageInput
+	v.CacheRead += u.CacheRead
+	v.CacheWrite += u.CacheWrite
+	v.CacheWriteHour += u.CacheWriteHour
+	v.Output += u.Output
+	v.Reasoning += u.Reasoning
+	v.AudioOutput += u.AudioOutput
+	v.ImageOutput += u.ImageOutput
+	v.Searches += u.Searches
+	return v
+}
+
+// CacheWrites is all that was written to a cache, for however long.
+func (u Usage) CacheWrites() int64 { return u.CacheWrite + u.CacheWriteHour }
+
 // TotalInput is all input, cached parts included.
-func (u Usage) TotalInput() int64 { return u.Input + u.CacheRead + u.CacheWrite }
+func (u Usage) TotalInput() int64 {
+	return u.Input + u.AudioInput + u.ImageInput + u.CacheRead + u.CacheWrites()
+}
 
 // TotalOutput is all output, reasoning included.
-func (u Usage) TotalOutput() int64 { return u.Output + u.Reasoning }
+func (u Usage) TotalOutput() int64 { return u.Output + u.Reasoning + u.AudioOutput + u.ImageOutput }
 
 // maxCount is more tokens than any provider can mean.
 const maxCount = 1 << 40

@@ -33,7 +33,7 @@ func (s *Seam) take(e *sdk.Event) bool {
 	case sdk.ToolBegin, sdk.RefusalDelta, sdk.Foreign, sdk.Logprobs:
 		s.other = true
 	case sdk.UsageSeen:
-		e.Usage = sum(s.used, e.Usage)
+		e.Usage = s.used.Plus(e.Usage)
 	}
 	return true
 }
@@ -49,18 +49,11 @@ func (s *Seam) Text() []byte { return withoutSpace(s.text) }
 func (s *Seam) Break(used sdk.Usage) {
 	s.going = true
 	s.told.At = append(s.told.At, len(s.text))
-	s.used = sum(s.used, used)
+	s.used = s.used.Plus(used)
 }
 
 // Failer gives the encoder, which may know how a failure is written; see dialect.Failer.
 func (s *Seam) Failer() any { return s.enc }
-
-// sum adds the usage of calls that made one answer together.
-func sum(a, b sdk.Usage) sdk.Usage {
-	b.Input, b.CacheRead, b.CacheWrite = a.Input+b.Input, a.CacheRead+b.CacheRead, a.CacheWrite+b.CacheWrite
-	b.Output, b.Reasoning = a.Output+b.Output, a.Reasoning+b.Reasoning
-	return b
-}
 
 // withoutSpace cuts white space off the end of an escaped text.
 func withoutSpace(text []byte) []byte {
