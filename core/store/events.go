@@ -14,12 +14,15 @@ const (
 	Teams
 	DisabledModels
 	HealthFlags
+	Organisations
+	Credentials
+	kinds // their end
 )
 
 // Event says what was changed. An empty ID stands for any of the kind: changes may have been missed.
 type Event struct {
 	Kind Kind
-	ID   string // of the key (Key.ID), team, model or backend
+	ID   string // of the key (Key.ID), team, model, backend, organisation or credential
 }
 
 // feed hands events to those who subscribed.
@@ -60,7 +63,7 @@ func (f *feed) tell(e Event) {
 
 // tellAll has everything that is cached read again.
 func (f *feed) tellAll() {
-	for k := Keys; k <= HealthFlags; k++ {
+	for k := Keys; k < kinds; k++ {
 		f.tell(Event{Kind: k})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -117,9 +118,9 @@ func (b *postgresBackend) write(ctx context.Context, fn func(ctx context.Context
 	return inTransaction(ctx, b.db, func(tx *sql.Tx) error { return fn(ctx, tx) })
 }
 
-const insertRecords = `INSERT INTO ledger (request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at,
+const insertRecords = `INSERT INTO ledger (request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
-SELECT request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at,
+SELECT request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
 FROM json_populate_recordset(NULL::ledger, $1) ON CONFLICT (request_id, attempt) DO NOTHING`
 
@@ -135,7 +136,7 @@ func (b *postgresBackend) insertRows(ctx context.Context, rows []Row) (int, erro
 	records := make([]record, len(rows))
 	for i := range rows {
 		r := rows[i]
-		for _, text := range []*string{&r.RequestID, &r.Key, &r.Team, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &r.Status, &r.Outcome} {
+		for _, text := range []*string{&r.RequestID, &r.Key, &r.Team, &r.Organisation, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &r.Status, &r.Outcome} {
 			*text = plain(*text)
 		}
 		r.CostNanoUSD = min(r.CostNanoUSD, MaxCost)
@@ -154,6 +155,11 @@ func (b *postgresBackend) announce(ctx context.Context, tx *sql.Tx, e Event) err
 	payload := b.node + " " + strconv.Itoa(int(e.Kind)) + " " + plain(e.ID)
 	_, err := tx.ExecContext(ctx, `SELECT pg_notify($1, $2)`, channel, payload)
 	return err
+}
+
+func (b *postgresBackend) taken(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "23505" // unique_violation
 }
 
 // intact asks nothing: the server looks after its own files.
@@ -233,7 +239,7 @@ func (s *Store) heard(payload, node string) {
 	if len(parts) != 3 || parts[0] == node {
 		return
 	}
-	if n, err := strconv.Atoi(parts[1]); err == nil && Keys <= Kind(n) && Kind(n) <= HealthFlags {
+	if n, err := strconv.Atoi(parts[1]); err == nil && Keys <= Kind(n) && Kind(n) < kinds {
 		s.feed.tell(Event{Kind(n), parts[2]})
 	}
 }

@@ -17,5 +17,6 @@ func (readOnly) write(context.Context, func(context.Context, *sql.Tx) error) err
 }
 func (readOnly) insertRows(context.Context, []Row) (int, error) { return 0, errReadOnly }
 func (readOnly) announce(context.Context, *sql.Tx, Event) error { return errReadOnly }
+func (readOnly) taken(error) bool                               { return false }
 func (r readOnly) intact(ctx context.Context) error             { return r.check(ctx) }
 func (readOnly) close()                                         {}

@@ -17,6 +17,7 @@ type Row struct {
 	Generation       int64     `json:"generation"`
 	Key              string    `json:"key"`
 	Team             string    `json:"team"`
+	Organisation     string    `json:"organisation"`
 	Model            string    `json:"model"`
 	Provider         string    `json:"provider"`
 	Deployment       string    `json:"deployment"`
@@ -40,14 +41,14 @@ type Row struct {
 // them overflows.
 const MaxCost = 1_000_000 * 1_000_000_000
 
-const insertRow = `INSERT INTO ledger (request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at,
+const insertRow = `INSERT INTO ledger (request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
 ON CONFLICT (request_id, attempt) DO NOTHING`
 
 // values are a row's, in the order of insertRow.
 func (r *Row) values() []any {
-	return []any{plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Model), plain(r.Provider), plain(r.Deployment),
+	return []any{plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Organisation), plain(r.Model), plain(r.Provider), plain(r.Deployment),
 		plain(r.UpstreamModel), plain(r.Credential), micros(r.StartedAt), micros(r.EndedAt), plain(r.Status), plain(r.Outcome), r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens,
 		r.OutputTokens, r.ReasoningTokens, min(r.CostNanoUSD, MaxCost), r.Estimated, r.PossibleCost}
 }
@@ -109,12 +110,12 @@ func (s *Store) query(ctx context.Context, f *Filter) (*sql.Rows, error) {
 	return s.read.QueryContext(ctx, selectRows, micros(f.Since), until, plain(f.Key), plain(f.Model), limit)
 }
 
-const selectRequest = `SELECT seq, request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
+const selectRequest = `SELECT seq, request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
 	input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
 FROM ledger WHERE request_id = $1 ORDER BY seq`
 
 const selectRows = `SELECT * FROM (
-	SELECT seq, request_id, attempt, generation, key, team, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
+	SELECT seq, request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
 		input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
 	FROM ledger
 	WHERE started_at >= $1 AND started_at < $2 AND (CAST($3 AS TEXT) = '' OR key = $3) AND (CAST($4 AS TEXT) = '' OR model = $4)
@@ -124,7 +125,7 @@ const selectRows = `SELECT * FROM (
 func scanRow(rows *sql.Rows) (Row, error) {
 	var r Row
 	var started, ended int64
-	err := rows.Scan(&r.Seq, &r.RequestID, &r.Attempt, &r.Generation, &r.Key, &r.Team, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &started, &ended,
+	err := rows.Scan(&r.Seq, &r.RequestID, &r.Attempt, &r.Generation, &r.Key, &r.Team, &r.Organisation, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &started, &ended,
 		&r.Status, &r.Outcome, &r.InputTokens, &r.CacheReadTokens, &r.CacheWriteTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CostNanoUSD, &r.Estimated, &r.PossibleCost)
 	r.StartedAt, r.EndedAt = fromMicros(started), fromMicros(ended)
 	return r, err

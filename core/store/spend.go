@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Spend is what one key, team and model cost on one day of UTC.
+// Spend is what one key, team, organisation and model cost on one day of UTC.
 type Spend struct {
 	Day          time.Time `json:"day"` // its first moment
 	Key          string    `json:"key"`
 	Team         string    `json:"team"`
+	Organisation string    `json:"organisation"`
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
 	InputTokens  int64     `json:"input_tokens"`
@@ -20,8 +21,8 @@ type Spend struct {
 
 const day = 24 * time.Hour
 
-const selectSpend = `SELECT day, key, team, model, calls, input_tokens, output_tokens, cost_nano_usd FROM spend
-WHERE day >= $1 AND day < $2 ORDER BY day, key, team, model`
+const selectSpend = `SELECT day, key, team, organisation, model, calls, input_tokens, output_tokens, cost_nano_usd FROM spend
+WHERE day >= $1 AND day < $2 ORDER BY day, key, team, organisation, model`
 
 // Spend gives what was spent on the days from since up to until, which is not included; times of day do not count. A zero
 // until is without end.
@@ -39,12 +40,18 @@ func (s *Store) SpentByTeam(ctx context.Context, team string, since time.Time) (
 	return one(ctx, s, scanInt, `SELECT CAST(COALESCE(SUM(cost_nano_usd), 0) AS BIGINT) FROM spend WHERE day >= $1 AND team = $2`, dayOf(since), plain(team))
 }
 
-const selectAstray = `SELECT day, key, team, model, CAST(SUM(calls) AS BIGINT), CAST(SUM(input) AS BIGINT), CAST(SUM(output) AS BIGINT), CAST(SUM(cost) AS BIGINT) FROM (
-	SELECT day, key, team, model, calls, input_tokens AS input, output_tokens AS output, cost_nano_usd AS cost FROM spend
+// SpentByOrganisation is what the calls of the keys of an organisation's teams cost from the day of since on, in nano-USD.
+func (s *Store) SpentByOrganisation(ctx context.Context, organisation string, since time.Time) (int64, error) {
+	return one(ctx, s, scanInt, `SELECT CAST(COALESCE(SUM(cost_nano_usd), 0) AS BIGINT) FROM spend WHERE day >= $1 AND organisation = $2`,
+		dayOf(since), plain(organisation))
+}
+
+const selectAstray = `SELECT day, key, team, organisation, model, CAST(SUM(calls) AS BIGINT), CAST(SUM(input) AS BIGINT), CAST(SUM(output) AS BIGINT), CAST(SUM(cost) AS BIGINT) FROM (
+	SELECT day, key, team, organisation, model, calls, input_tokens AS input, output_tokens AS output, cost_nano_usd AS cost FROM spend
 	UNION ALL
-	SELECT started_at / 86400000000, key, team, model, -1, -input_tokens, -output_tokens, -cost_nano_usd FROM ledger
-) AS both_sides GROUP BY day, key, team, model
-HAVING SUM(calls) <> 0 OR SUM(input) <> 0 OR SUM(output) <> 0 OR SUM(cost) <> 0 ORDER BY day, key, team, model`
+	SELECT started_at / 86400000000, key, team, organisation, model, -1, -input_tokens, -output_tokens, -cost_nano_usd FROM ledger
+) AS both_sides GROUP BY day, key, team, organisation, model
+HAVING SUM(calls) <> 0 OR SUM(input) <> 0 OR SUM(output) <> 0 OR SUM(cost) <> 0 ORDER BY day, key, team, organisation, model`
 
 // Astray gives those sums by which the days and the ledger's rows differ; there are none unless something else than penstock
 // has written. It reads the whole ledger.
@@ -55,7 +62,7 @@ func (s *Store) Astray(ctx context.Context) ([]Spend, error) {
 func scanSpend(rows *sql.Rows) (Spend, error) {
 	var v Spend
 	var n int64
-	err := rows.Scan(&n, &v.Key, &v.Team, &v.Model, &v.Calls, &v.InputTokens, &v.OutputTokens, &v.CostNanoUSD)
+	err := rows.Scan(&n, &v.Key, &v.Team, &v.Organisation, &v.Model, &v.Calls, &v.InputTokens, &v.OutputTokens, &v.CostNanoUSD)
 	v.Day = time.UnixMicro(n * day.Microseconds()).UTC()
 	return v, err
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // sqliteBackend is a database in a file. SQLite takes one writer at a time, so there is one: a goroutine that carries out
@@ -278,6 +279,15 @@ func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) (inserted in
 
 // announce has nobody to tell: a file has one gateway.
 func (b *sqliteBackend) announce(context.Context, *sql.Tx, Event) error { return nil }
+
+func (b *sqliteBackend) taken(err error) bool {
+	var refused *sqlite.Error
+	if !errors.As(err, &refused) {
+		return false
+	}
+	code := refused.Code()
+	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+}
 
 func (b *sqliteBackend) intact(ctx context.Context) error { return intactSQLite(ctx, b.db) }
 

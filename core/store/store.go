@@ -1,11 +1,11 @@
-// Package store keeps the rows that must survive: the ledger's (Row), what was changed by whom (Change), keys and teams
-// (Key, Team), models that were disabled (DisabledModel), what is known of backends' health (HealthFlag), the inputs of
+// Package store keeps the rows that must survive: the ledger's (Row), what was changed by whom (Change), keys, teams
+// and organisations (Key, Team, Organisation), the providers' credentials that these bring themselves (Credential), models that were disabled (DisabledModel), what is known of backends' health (HealthFlag), the inputs of
 // routing decisions (Decision), and what each day cost (Spend). SQLite is the default; PostgreSQL is for several gateways
 // that share one store.
 //
 // Every call waits for the store and is bounded by its context, and by a limit of the store's own where that has none: none
 // of them belongs on the path of a request. What is asked on that path is cached by its owners, who are told of changes by
-// Subscribe: core/admit for keys and teams, core/route for models, core/health for flags. Counters of limits and budgets
+// Subscribe: core/admit for keys, teams and credentials, core/route for models, core/health for flags. Counters of limits and budgets
 // are core/limits'; exactly-once and the time before a row is written are core/ledger's. Settings and states are JSON that
 // the store does not read.
 package store
@@ -23,6 +23,9 @@ import (
 
 // ErrNotFound is what a look-up gives that found nothing.
 var ErrNotFound = errors.New("not found")
+
+// ErrTaken is the cause where a row cannot be because another has what only one may have, such as a name.
+var ErrTaken = errors.New("taken by another")
 
 // ErrBehind is the cause where a store was opened for reading that an older penstock wrote: the next gateway that serves on
 // it brings it up to date.
@@ -54,6 +57,8 @@ type backend interface {
 	insertRows(ctx context.Context, rows []Row) (int, error)
 	// announce tells other processes, in the transaction of a change, what it changed.
 	announce(ctx context.Context, tx *sql.Tx, e Event) error
+	// taken says whether an error is that of a row which would have what another has already.
+	taken(err error) bool
 	// intact looks for damage in the files of the database.
 	intact(ctx context.Context) error
 	close()
@@ -121,8 +126,11 @@ func (s *Store) write(ctx context.Context, e Event, fn func(ctx context.Context,
 
 // failed names the store in an error.
 func (s *Store) failed(err error) error {
-	if err == nil || errors.Is(err, ErrNotFound) {
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound):
 		return err
+	case s.backend != nil && s.backend.taken(err):
+		return fmt.Errorf("%s: %w", s.name, ErrTaken)
 	}
 	return fmt.Errorf("%s: %w", s.name, err)
 }

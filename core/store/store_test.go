@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"crypto/sha256"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +39,10 @@ var suite = []struct {
 	{"rows", testRows},
 	{"spend", testSpend},
 	{"keys", testKeys},
+	{"names", testNames},
 	{"teams", testTeams},
+	{"organisations", testOrganisations},
+	{"credentials", testCredentials},
 	{"models", testModels},
 	{"flags", testFlags},
 	{"decisions", testDecisions},
@@ -60,6 +64,15 @@ func TestPostgres(t *testing.T) {
 	server := storetest.Postgres(t)
 	runSuite(t, func(*testing.T) place { return place{url: server.URL()} })
 	t.Run("migrates once", func(t *testing.T) { testMigratesOnce(t, server) })
+	t.Run("older", func(t *testing.T) {
+		url := server.Empty()
+		db, err := sql.Open("pgx", url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		testOlder(t, db, "postgres", place{url: url})
+	})
 	t.Run("outage", func(t *testing.T) { testOutage(t, server) })
 }
 
@@ -75,7 +88,7 @@ func at(text string) time.Time {
 var noon = at("2026-11-29T12:00:00.123456Z")
 
 func row(id string, attempt int) store.Row {
-	return store.Row{RequestID: id, Attempt: attempt, Generation: 3, Key: "k-" + id, Team: "t", Model: "m", Provider: "p", Deployment: "m/p", UpstreamModel: "m-1", Credential: "main",
+	return store.Row{RequestID: id, Attempt: attempt, Generation: 3, Key: "k-" + id, Team: "t", Organisation: "o", Model: "m", Provider: "p", Deployment: "m/p", UpstreamModel: "m-1", Credential: "main",
 		StartedAt: noon, EndedAt: noon.Add(time.Second), Status: "settled", Outcome: "success",
 		InputTokens: 100, CacheReadTokens: 40, CacheWriteTokens: 10, OutputTokens: 20, ReasoningTokens: 5, CostNanoUSD: 12345}
 }
@@ -137,7 +150,7 @@ func testSpend(t *testing.T, p place) {
 	var rows []store.Row
 	for i := range 100 {
 		r := row(fmt.Sprintf("spend-%d", i), 1)
-		r.Key, r.Team = key, "team-spend"
+		r.Key, r.Team, r.Organisation = key, "team-spend", "org-spend"
 		r.StartedAt = noon.AddDate(0, 0, i%3)
 		rows = append(rows, r)
 	}
@@ -162,8 +175,8 @@ func testSpend(t *testing.T, p place) {
 		}
 	}
 	same(t, "two days", of, []store.Spend{
-		{Day: midnight, Key: key, Team: "team-spend", Model: "m", Calls: 34, InputTokens: 3400, OutputTokens: 680, CostNanoUSD: store.MaxCost + 33*12345},
-		{Day: midnight.AddDate(0, 0, 1), Key: key, Team: "team-spend", Model: "m", Calls: 33, InputTokens: 3300, OutputTokens: 660, CostNanoUSD: 33 * 12345},
+		{Day: midnight, Key: key, Team: "team-spend", Organisation: "org-spend", Model: "m", Calls: 34, InputTokens: 3400, OutputTokens: 680, CostNanoUSD: store.MaxCost + 33*12345},
+		{Day: midnight.AddDate(0, 0, 1), Key: key, Team: "team-spend", Organisation: "org-spend", Model: "m", Calls: 33, InputTokens: 3300, OutputTokens: 660, CostNanoUSD: 33 * 12345},
 	})
 	sum, err := s.SpentByKey(t.Context(), key, noon.AddDate(0, 0, 1))
 	if same(t, "by key", sum, int64(66*12345)); err != nil {
@@ -171,6 +184,10 @@ func testSpend(t *testing.T, p place) {
 	}
 	sum, err = s.SpentByTeam(t.Context(), "team-spend", noon)
 	if same(t, "by team", sum, int64(store.MaxCost+99*12345)); err != nil {
+		t.Error(err)
+	}
+	sum, err = s.SpentByOrganisation(t.Context(), "org-spend", noon.AddDate(0, 0, 1))
+	if same(t, "by organisation", sum, int64(66*12345)); err != nil {
 		t.Error(err)
 	}
 	sum, err = s.SpentByKey(t.Context(), "nobody", noon)
@@ -211,27 +228,36 @@ func testKeys(t *testing.T, p place) {
 	found("one", k, nil)
 	found("two", store.Key{}, store.ErrNotFound)
 	k.Prefix, k.SHA256 = "psk_cd", sha256.Sum256([]byte("two"))
-	if err := s.RotateKey(t.Context(), admin, k.ID, k.Prefix, k.SHA256); err != nil {
+	k.PreviousSHA256, k.PreviousUntil = sha256.Sum256([]byte("one")), noon.Add(time.Hour)
+	if err := s.RotateKey(t.Context(), admin, store.Rotation{ID: k.ID, Prefix: k.Prefix, SHA256: k.SHA256, Until: k.PreviousUntil}); err != nil {
+		t.Fatal(err)
+	}
+	found("one", k, nil)
+	found("two", k, nil)
+	k.Prefix, k.SHA256 = "psk_ef", sha256.Sum256([]byte("three"))
+	k.PreviousSHA256, k.PreviousUntil = [32]byte{}, time.Time{}
+	if err := s.RotateKey(t.Context(), admin, store.Rotation{ID: k.ID, Prefix: k.Prefix, SHA256: k.SHA256}); err != nil {
 		t.Fatal(err)
 	}
 	found("one", store.Key{}, store.ErrNotFound)
-	found("two", k, nil)
+	found("two", store.Key{}, store.ErrNotFound)
+	found("three", k, nil)
 	if err := s.RevokeKey(t.Context(), admin, k.ID, noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	k.RevokedAt = noon.Add(time.Hour)
-	found("two", k, nil)
+	found("three", k, nil)
 	if err := s.RevokeKey(t.Context(), admin, k.ID, noon); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("revoked again: got %v", err)
 	}
-	if err := s.RotateKey(t.Context(), admin, k.ID, "", sha256.Sum256(nil)); !errors.Is(err, store.ErrNotFound) {
+	if err := s.RotateKey(t.Context(), admin, store.Rotation{ID: k.ID, SHA256: sha256.Sum256(nil)}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("rotated after the end: got %v", err)
 	}
 	keys, err := s.Keys(t.Context())
 	if same(t, "all", keys, []store.Key{k}); err != nil {
 		t.Error(err)
 	}
-	changes, err := s.Changes(t.Context(), 4)
+	changes, err := s.Changes(t.Context(), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +265,8 @@ func testKeys(t *testing.T, p place) {
 	for _, c := range changes {
 		actions = append(actions, c.Actor+" "+c.Origin+" "+c.Action+" "+c.Subject)
 	}
-	same(t, "audit", actions, []string{"admin 127.0.0.1 key.revoke key_keys", "admin 127.0.0.1 key.rotate key_keys", "admin 127.0.0.1 key.put key_keys", "admin 127.0.0.1 key.put key_keys"})
+	same(t, "audit", actions, []string{"admin 127.0.0.1 key.revoke key_keys", "admin 127.0.0.1 key.rotate key_keys", "admin 127.0.0.1 key.rotate key_keys",
+		"admin 127.0.0.1 key.put key_keys", "admin 127.0.0.1 key.put key_keys"})
 }
 
 func testTeams(t *testing.T, p place) {
