@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -26,6 +24,7 @@ type PoolOptions struct {
 	MaxIdle    int           // connections kept for later; 256
 	MaxConns   int           // in all; 20,000. A call waits for one of them, as long as it may for a connection
 	MaxWaiting int           // calls that wait so; 1,024
+	MaxDials   int           // connections that begin at once, see turns; 64
 	Idle       time.Duration // that a connection is kept; 90 s
 	HeadBytes  int           // of an answer's head; 64 KiB
 	RecvBuffer int           // SO_RCVBUF; 0: the system's
@@ -35,9 +34,6 @@ type PoolOptions struct {
 	// Dial connects; nil: the system's dialer. An address guard sits here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
-
-// connectLimit bounds waiting and connecting where a call names no limit.
-const connectLimit = 30 * time.Second
 
 // Pool keeps connections to one upstream. The one used last is used first, so that those too many grow old and are let
 // go. It is safe for concurrent use.
@@ -50,9 +46,14 @@ type Pool struct {
 	idle    []*upstream // oldest first
 	waiting []chan *upstream
 	open    int // connections, and leave to open one
+	turns   turns
+	ready   int       // connections that are to be idle; 0: nobody keeps any
+	asked   time.Time // when a call wanted a connection of its own, or had done with one
 	closed  bool
 	reaper  *time.Timer // lets old ones go while none is asked for; nil before the first is idle
 	reaping bool        // the reaper is set
+
+	lack chan struct{} // holds a token when there is work for KeepReady
 }
 
 // upstream is a connection to an upstream.
@@ -60,14 +61,14 @@ type upstream struct {
 	wire
 	pool  *Pool
 	since time.Time // idle since
-	used  bool      // has answered a request before
+	used  bool      // has been idle: what closes it now may have done so before
 	base  int64     // bytes written before the present request
 }
 
 // NewPool makes a pool; nothing is connected yet.
 func NewPool(t Target, o PoolOptions) *Pool {
 	o.MaxIdle, o.MaxConns, o.MaxWaiting = or(o.MaxIdle, 256), or(o.MaxConns, 20000), or(o.MaxWaiting, 1024)
-	o.Idle, o.HeadBytes = or(o.Idle, 90*time.Second), or(o.HeadBytes, 64<<10)
+	o.MaxDials, o.Idle, o.HeadBytes = or(o.MaxDials, 64), or(o.Idle, 90*time.Second), or(o.HeadBytes, 64<<10)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -81,7 +82,7 @@ func NewPool(t Target, o PoolOptions) *Pool {
 		}
 		t.TLS = c
 	}
-	p := &Pool{target: t, opt: o}
+	p := &Pool{target: t, opt: o, turns: turns{most: o.MaxDials}, lack: make(chan struct{}, 1)}
 	if o.HTTP2 {
 		p.h2 = p.transport()
 	}
@@ -129,6 +130,7 @@ func (p *Pool) take() *upstream {
 		}
 		u := p.idle[n-1]
 		p.idle = p.idle[:n-1]
+		p.lacking()
 		p.mu.Unlock()
 		if age := time.Since(u.since); age < p.opt.Idle && u.quiet(age) {
 			return u
@@ -137,30 +139,41 @@ func (p *Pool) take() *upstream {
 	}
 }
 
-// give keeps a connection for later, or hands it to a call that waits. Where too many are kept the oldest goes.
+// give takes back a connection that a call has done with.
 func (p *Pool) give(u *upstream) {
-	u.used, u.since = true, time.Now()
-	var surplus *upstream
+	u.since = time.Now()
 	p.mu.Lock()
-	switch {
-	case p.closed:
-		surplus = u
-		p.open--
-	case len(p.waiting) > 0:
-		p.handOver(u)
-	default:
-		if len(p.idle) == p.opt.MaxIdle {
-			surplus = p.idle[0]
-			p.idle = append(p.idle[:0], p.idle[1:]...)
-			p.open--
-		}
-		p.idle = append(p.idle, u)
-		p.setReaper()
-	}
+	p.asked = u.since
+	surplus := p.store(u)
 	p.mu.Unlock()
 	if surplus != nil {
 		surplus.nc.Close()
 	}
+}
+
+// store keeps a connection for later, or hands it to a call that waits. Where too many are kept the oldest is given, to be
+// closed. The pool is locked.
+func (p *Pool) store(u *upstream) (surplus *upstream) {
+	u.used = true
+	switch {
+	case p.closed:
+		p.open--
+		return u
+	case len(p.waiting) > 0:
+		p.handOver(u)
+		return nil
+	case p.turns.hand(granted{u: u}):
+		p.open-- // the leave of the call that waited
+		return nil
+	}
+	if len(p.idle) == p.opt.MaxIdle {
+		surplus = p.idle[0]
+		p.idle = append(p.idle[:0], p.idle[1:]...)
+		p.open--
+	}
+	p.idle = append(p.idle, u)
+	p.setReaper()
+	return surplus
 }
 
 // drop closes a connection.
@@ -213,81 +226,9 @@ func (p *Pool) reap() {
 	if len(p.idle) > 0 {
 		p.setReaper()
 	}
+	p.lacking()
 	p.mu.Unlock()
 	closeAll(old)
-}
-
-// errTooMany says that a pool has all the connections it may have, and all the calls that may wait for one.
-var errTooMany = errors.New("too many connections")
-
-// connect opens a connection within a limit, waiting first for leave to.
-func (p *Pool) connect(ctx context.Context, limit time.Duration) (*upstream, error) {
-	ctx, cancel := context.WithTimeout(ctx, or(limit, connectLimit))
-	defer cancel()
-	u, err := p.leave(ctx)
-	if u != nil || err != nil {
-		return u, err
-	}
-	if u, err = p.dial(ctx); err != nil {
-		p.free()
-	}
-	return u, err
-}
-
-// leave gets leave to open a connection, or one that another call has done with.
-func (p *Pool) leave(ctx context.Context) (*upstream, error) {
-	p.mu.Lock()
-	switch {
-	case p.open < p.opt.MaxConns:
-		p.open++
-		p.mu.Unlock()
-		return nil, nil
-	case len(p.waiting) >= p.opt.MaxWaiting:
-		p.mu.Unlock()
-		return nil, &CallError{Phase: "connect", Err: errTooMany, unsent: true}
-	}
-	turn := make(chan *upstream, 1)
-	p.waiting = append(p.waiting, turn)
-	p.mu.Unlock()
-	select {
-	case u := <-turn:
-		return u, nil
-	case <-ctx.Done():
-	}
-	p.mu.Lock()
-	if i := slices.Index(p.waiting, turn); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-		p.mu.Unlock()
-		return nil, connectError(ctx, "connect", ctx.Err())
-	}
-	p.mu.Unlock()
-	if u := <-turn; u != nil { // the turn came at the last moment
-		p.give(u)
-	} else {
-		p.free()
-	}
-	return nil, connectError(ctx, "connect", ctx.Err())
-}
-
-func (p *Pool) dial(ctx context.Context) (*upstream, error) {
-	nc, err := p.opt.Dial(ctx, "tcp", p.target.Host)
-	if err != nil {
-		return nil, connectError(ctx, "connect", err)
-	}
-	if t, ok := nc.(*net.TCPConn); ok && p.opt.RecvBuffer > 0 {
-		t.SetReadBuffer(p.opt.RecvBuffer) // the system's size serves too
-	}
-	if p.target.TLS != nil {
-		tc := tls.Client(nc, p.target.TLS)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			nc.Close()
-			return nil, connectError(ctx, "tls", err)
-		}
-		nc = tc
-	}
-	u := &upstream{pool: p}
-	u.open(nc)
-	return u, nil
 }
 
 // blindAge is how long a connection is trusted that cannot be looked at.
@@ -308,16 +249,6 @@ func (u *upstream) untaken(err error) bool {
 	const syn = 1
 	acked, known := u.sock.acked()
 	return err == io.EOF && known && acked <= u.base+syn
-}
-
-func connectError(ctx context.Context, phase string, err error) error {
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
-		return &TimeoutError{Phase: phase, unsent: true}
-	case errors.Is(ctx.Err(), context.Canceled):
-		return ErrAborted
-	}
-	return &CallError{Phase: phase, Err: err, unsent: true}
 }
 
 // CallError says that a call failed, and how far it had come.

@@ -3,14 +3,18 @@ package h1
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 )
 
 // transport is net/http's, for HTTP/2 alone. It neither follows redirects nor decompresses, and repeats no request whose
@@ -20,7 +24,7 @@ func (p *Pool) transport() *http.Transport {
 	protocols.SetHTTP2(p.target.TLS != nil)
 	protocols.SetUnencryptedHTTP2(p.target.TLS == nil)
 	return &http.Transport{
-		DialContext:            p.opt.Dial,
+		DialContext:            p.dialFar,
 		TLSClientConfig:        p.target.TLS,
 		TLSHandshakeTimeout:    connectLimit,
 		Protocols:              protocols,
@@ -130,9 +134,7 @@ func (b *outgoingBody) Close() error {
 // run makes the call and hands on the body.
 func (s *stream) run(ctx context.Context, h2 *http.Transport, req *http.Request) {
 	defer close(s.pieces)
-	s.resp, s.err = h2.RoundTrip(req)
-	close(s.answered)
-	if s.err != nil {
+	if !s.ask(h2, req) {
 		return
 	}
 	defer s.resp.Body.Close()
@@ -155,6 +157,19 @@ func (s *stream) run(ctx context.Context, h2 *http.Transport, req *http.Request)
 			return
 		}
 	}
+}
+
+// ask makes the call; false where there is no answer. A panic of net/http's ends this call alone.
+func (s *stream) ask(h2 *http.Transport, req *http.Request) bool {
+	defer close(s.answered)
+	defer func() {
+		if p := recover(); p != nil {
+			s.err = fmt.Errorf("HTTP/2 call: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	faultpoint.Reach(faultpoint.FarCall)
+	s.resp, s.err = h2.RoundTrip(req)
+	return s.err == nil
 }
 
 // await waits for a channel until a time, zero: for ever.

@@ -1,0 +1,171 @@
+package h1
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"os"
+	"time"
+)
+
+// How connections are kept ready.
+const (
+	lookEvery  = 5 * time.Second  // after the upstream closes an idle connection, the next is open within this time
+	restAfter  = 10 * time.Minute // without a call nothing is opened any more, so that an idle gateway leaves upstreams alone
+	readyLimit = 10 * time.Second // to open one
+	firstPause = time.Second      // after one could not be opened, or was closed before it was used; doubled up to
+	mostPause  = time.Minute
+	mostSettle = time.Second // that a TLS upstream may take to send what follows its handshake
+)
+
+// KeepReady keeps n connections idle, resolved, open and through the TLS handshake, so that a call need not wait for them,
+// until ctx ends. It opens one at a time and never beside a call's own wait, leaves an upstream that refuses alone for
+// longer and longer, and rests while no call has come for ten minutes. At most one KeepReady serves a pool at a time; with
+// HTTP2 it does nothing.
+func (p *Pool) KeepReady(ctx context.Context, n int) {
+	if p.h2 != nil || n <= 0 {
+		return
+	}
+	p.setReady(min(n, p.opt.MaxIdle))
+	defer p.setReady(0)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	vain := 0
+	for ctx.Err() == nil {
+		var pause time.Duration
+		if !p.rests() {
+			if lost := p.look(); p.fill(ctx) && !lost {
+				vain = 0
+			} else {
+				pause = min(firstPause<<min(vain, 6), mostPause)
+				vain++
+			}
+		}
+		if pause > 0 {
+			timer.Reset(pause)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		timer.Reset(lookEvery)
+		select {
+		case <-timer.C:
+		case <-p.lack:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (p *Pool) setReady(n int) {
+	p.mu.Lock()
+	p.ready, p.asked = n, time.Now()
+	p.mu.Unlock()
+}
+
+// lacking calls KeepReady where there are fewer idle connections than there should be. The pool is locked.
+func (p *Pool) lacking() {
+	if len(p.idle) < p.ready {
+		select {
+		case p.lack <- struct{}{}:
+		default: // it has been called
+		}
+	}
+}
+
+// rests says whether it is long since a call came.
+func (p *Pool) rests() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.asked) >= restAfter
+}
+
+// look closes idle connections that the upstream has closed, and says whether one of them had never been used.
+func (p *Pool) look() (lost bool) {
+	var stirred []*upstream
+	p.mu.Lock()
+	kept := p.idle[:0]
+	for _, u := range p.idle {
+		if s := u.peer(); s.ok() && !s.quiet() {
+			stirred = append(stirred, u)
+		} else {
+			kept = append(kept, u)
+		}
+	}
+	clear(p.idle[len(kept):])
+	p.idle = kept
+	p.mu.Unlock()
+	for _, u := range stirred {
+		if u.settle(mostSettle / 100) {
+			p.stock(u)
+			continue
+		}
+		lost = lost || u.sock.wrote == 0
+		p.drop(u)
+	}
+	return lost
+}
+
+// fill opens connections until enough are idle; false where one could not be opened.
+func (p *Pool) fill(ctx context.Context) bool {
+	for p.wants() {
+		within, cancel := context.WithTimeout(ctx, readyLimit)
+		began := time.Now()
+		u, err := p.dial(within)
+		cancel()
+		switch {
+		case err != nil:
+			p.free()
+			return false
+		case !u.settle(min(2*time.Since(began), mostSettle)):
+			p.drop(u)
+			return false
+		}
+		p.stock(u)
+	}
+	return true
+}
+
+// wants takes leave to open a connection where too few are idle.
+func (p *Pool) wants() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) >= p.ready || p.open >= p.opt.MaxConns || p.closed {
+		return false
+	}
+	p.open++
+	return true
+}
+
+// stock keeps a connection that no call has had.
+func (p *Pool) stock(u *upstream) {
+	u.since = time.Now()
+	p.mu.Lock()
+	surplus := p.store(u)
+	p.mu.Unlock()
+	if surplus != nil {
+		surplus.nc.Close()
+	}
+}
+
+// settle waits for what a TLS upstream sends behind its handshake, which would look like bytes that nobody asked for: the
+// tickets of TLS 1.3 come unasked (RFC 8446, 4.6.1). It says whether the connection is good for a request.
+func (u *upstream) settle(d time.Duration) bool {
+	tc, ok := u.nc.(*tls.Conn)
+	if !ok {
+		s := u.peer()
+		return !s.ok() || s.quiet()
+	}
+	if tc.ConnectionState().Version >= tls.VersionTLS13 {
+		tc.SetReadDeadline(time.Now().Add(d))
+		_, err := tc.Read(make([]byte, 1))
+		tc.SetReadDeadline(time.Time{})
+		u.readBy = time.Time{}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return false
+		}
+	}
+	s := u.peer()
+	return !s.ok() || s.quiet()
+}
