@@ -12,6 +12,7 @@
 //	bytequeue   the byte-bounded queue between an upstream and a client
 //	timing      monotonic marks, and the Server-Timing that is made of them
 //	flight      single flight with a bounded wait
+//	faultpoint  the stages of a request at which tests make the program fail
 //	config      YAML with positions to typed configuration; no behaviour
 //	h1          HTTP/1.1 on both sides
 //	dialect     what a client dialect must do; each is a folder below it

@@ -21,7 +21,7 @@ import (
 // folder xtest in a folder x holds fixtures for the users of x: it stands just
 // above x, whatever else is said.
 const layers = `
-core core/jsonspan core/frame core/coding core/bytequeue core/timing core/flight
+core core/jsonspan core/frame core/coding core/bytequeue core/timing core/flight core/faultpoint
 schemas sdk/wire/wirepb
 sdk/*
 sdk

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/flight"
 	"github.com/penstock-gateway/penstock/core/store"
 )
@@ -129,6 +130,7 @@ func (r *records) read(ctx context.Context, sum [32]byte, epoch uint64) (*record
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	faultpoint.Reach(faultpoint.ReadKey)
 	row, err := r.store.Key(ctx, sum)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err

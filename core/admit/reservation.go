@@ -67,7 +67,7 @@ func (a *Admitter) Reserve(ctx context.Context, d Directory, key *Key, need limi
 			into.standing = v.Standing
 			return refused(&v.Refusal, now)
 		}
-		if err := a.seed(ctx, key.Account, v.Unknown-1, now); err != nil {
+		if err := a.seed(ctx, key.Account, v.Unknown, now); err != nil {
 			return a.outage(d, key, err)
 		}
 	}

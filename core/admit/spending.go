@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/flight"
 	"github.com/penstock-gateway/penstock/core/limits"
 )
@@ -33,30 +34,49 @@ func (s *spending) of(ctx context.Context, l *limits.Level, now time.Time) (int6
 		return 0, errDown
 	}
 	since := l.Budget.Each.Start(now)
-	n, err := s.flights.Do(ctx, levelKey{l.Kind, l.Name, since.Unix()}, func(ctx context.Context) (int64, error) {
-		if l.Kind == "team" {
-			return s.store.SpentByTeam(ctx, l.Name, since)
-		}
-		return s.store.SpentByKey(ctx, l.Name, since)
-	})
+	n, err := s.since(ctx, l.Kind, l.Name, since)
 	if err != nil {
 		s.down.note(ctx, err)
 	}
 	return n, err
 }
 
+// since reads what a level has spent since a moment. A panic of the store is an error.
+func (s *spending) since(ctx context.Context, kind, name string, since time.Time) (int64, error) {
+	return s.flights.Do(ctx, levelKey{kind, name, since.Unix()}, func(ctx context.Context) (int64, error) {
+		faultpoint.Reach(faultpoint.ReadSpent)
+		if kind == "team" {
+			return s.store.SpentByTeam(ctx, name, since)
+		}
+		return s.store.SpentByKey(ctx, name, since)
+	})
+}
+
 func (s *spending) close() { s.flights.Close() }
 
-// seed tells the counters what a level has spent.
-func (a *Admitter) seed(ctx context.Context, account *limits.Account, level int, now time.Time) error {
-	var spent int64
-	if a.store != nil {
-		var err error
-		if spent, err = a.spending.of(ctx, &account.Levels[level], now); err != nil {
+// seed tells the counters what those levels of an account have spent that are set in unknown, a bit each. The ledger's sums
+// are read beside each other.
+func (a *Admitter) seed(ctx context.Context, account *limits.Account, unknown uint, now time.Time) error {
+	spent, errs := make([]int64, len(account.Levels)), make([]error, len(account.Levels))
+	var reads sync.WaitGroup
+	for i := range account.Levels {
+		if a.store != nil && unknown&(1<<i) != 0 {
+			reads.Go(func() { spent[i], errs[i] = a.spending.of(ctx, &account.Levels[i], now) })
+		}
+	}
+	reads.Wait()
+	for i := range account.Levels {
+		if unknown&(1<<i) == 0 {
+			continue
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := a.counters.Seed(ctx, account, i, spent[i], now); err != nil {
 			return err
 		}
 	}
-	return a.counters.Seed(ctx, account, level, spent, now)
+	return nil
 }
 
 // Usage is what a key has spent, in nano-USD, by the ledger's sums: rows that are still to be written are missing.
@@ -73,7 +93,7 @@ func (a *Admitter) Usage(ctx context.Context, key *Key, now time.Time) (u Usage,
 	if l, i := key.own(); l != nil && l.Budget.Set {
 		m, known, err := a.counters.Spent(ctx, key.Account, i, now)
 		if err == nil && !known {
-			if err = a.seed(ctx, key.Account, i, now); err == nil {
+			if err = a.seed(ctx, key.Account, 1<<i, now); err == nil {
 				m, _, err = a.counters.Spent(ctx, key.Account, i, now)
 			}
 		}
@@ -88,7 +108,7 @@ func (a *Admitter) Usage(ctx context.Context, key *Key, now time.Time) (u Usage,
 	var errs [4]error
 	var reads sync.WaitGroup
 	for i, into := range [...]*int64{limits.Total: &u.Total, limits.Day: &u.Day, limits.Week: &u.Week, limits.Month: &u.Month} {
-		reads.Go(func() { *into, errs[i] = a.store.SpentByKey(ctx, key.Name, limits.Period(i).Start(now)) })
+		reads.Go(func() { *into, errs[i] = a.spending.since(ctx, "key", key.Name, limits.Period(i).Start(now)) })
 	}
 	reads.Wait()
 	for _, err := range errs {

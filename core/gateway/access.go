@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -29,6 +30,7 @@ type Entry struct {
 
 // log tells the access log.
 func (r *request) log() {
+	faultpoint.Reach(faultpoint.Log)
 	r.warm()
 	if r.g.Access == nil || r.route.local != nil {
 		return
@@ -45,6 +47,9 @@ func (r *request) log() {
 	}
 	if r.result != nil {
 		e.Failure, e.Gone, e.Attempts, e.Usage = r.result.Failure, r.result.Gone, r.result.Attempts, r.result.Usage
+	}
+	if r.broken && e.Failure == nil {
+		e.Failure = ownFault()
 	}
 	r.g.Access.Request(e)
 }

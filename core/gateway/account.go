@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
@@ -17,6 +18,7 @@ import (
 
 // account checks what a key may do that does not depend on the body.
 func (r *request) account() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Account)
 	if !r.key.Speaks(r.dialect.Name()) {
 		return &sdk.Failure{Kind: sdk.Forbidden, Message: "the key " + quote(r.key.Name) + " may not speak the dialect " + r.dialect.Name()}
 	}
@@ -66,6 +68,7 @@ func (r *request) keep(stage, why string, fits func(*catalog.Deployment) bool) b
 
 // reserve reserves what the request may need of the key's limits and budgets.
 func (r *request) reserve() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Reserve)
 	account := r.key.Account
 	if len(account.Levels) == 0 {
 		return nil
@@ -143,14 +146,18 @@ func (r *request) Begin(a *relay.Attempt) error {
 	return &sdk.Failure{Kind: sdk.StoreDown, Message: "calls cannot be accounted for at the moment", RetryAfter: retrySoon, Final: true}
 }
 
-// End writes down what became of the call; see relay.Records.
+// End writes down what became of the call; see relay.Records. Where finding that out panics, the call is one that crashed.
 func (r *request) End(a *relay.Attempt) {
 	if r.g.Ledger == nil {
 		return
 	}
-	used := r.usage(a)
-	a.Cost = a.Slot.Settle(outcome(a), used, a.Ended)
-	r.used.add(used, a.Cost)
+	how, used := ledger.Crashed, sdk.Usage{}
+	defer func() {
+		a.Cost = a.Slot.Settle(how, used, a.Ended)
+		r.used.add(used, a.Cost)
+	}()
+	faultpoint.Reach(faultpoint.End)
+	how, used = outcome(a), r.usage(a)
 	const beside = dialect.Tools | dialect.Images | dialect.Audio | dialect.Documents
 	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil && r.facts.Needs&beside == 0 {
 		r.g.Ledger.Tokens.Learn(a.Upstream.Deployment.Model, int64(r.facts.TextBytes), u.TotalInput()-int64(r.facts.Messages)*turnTokens)

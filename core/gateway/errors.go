@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -38,6 +39,23 @@ func (r *request) fail(f *sdk.Failure) {
 	if r.ex.Commit(r.status, fields, int64(len(body))) == nil && r.ex.Write(body) == nil {
 		r.ex.End(nil)
 	}
+}
+
+// ownFault is the failure of a request in which the gateway has panicked.
+func ownFault() *sdk.Failure { return sdk.Fail(sdk.Internal, "the gateway has met a fault of its own") }
+
+// apologize answers a request in which the gateway has panicked. An answer that has begun is cut off, so that no client
+// takes it for a whole one.
+func (r *request) apologize() {
+	faultpoint.Reach(faultpoint.Apologize)
+	if r.ex.Committed() {
+		r.ex.Abort()
+		return
+	}
+	if r.dialect == nil {
+		r.dialect = r.g.Dialects.of(string(r.ex.Head().Path()))
+	}
+	r.fail(ownFault())
 }
 
 // statusOf is the HTTP status of a failure: the dialect's, but that OpenRouter's clients know a spent budget by 402

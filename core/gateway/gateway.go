@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -69,6 +70,7 @@ type request struct {
 	reserved admit.Reservation
 	used     used
 	inside   bool // it counts among the requests that are being served
+	broken   bool // the gateway has panicked in it
 	model    string
 	strict   bool // the client allows no member to be dropped
 	status   int
@@ -130,6 +132,7 @@ func (r *request) serve() {
 
 // enter finds the route and its dialect, and turns away what cannot be served now.
 func (r *request) enter() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Enter)
 	head := r.ex.Head()
 	var f *sdk.Failure
 	r.route, f = r.g.Dialects.find(string(head.Method), string(head.Path()), string(head.Query()))
@@ -149,6 +152,7 @@ func (r *request) enter() *sdk.Failure {
 
 // queue waits for room among the requests that are being served.
 func (r *request) queue() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Queue)
 	r.inside = r.g.Gate.Enter(shed.ParseClass(r.key.Priority), r.gen.Config.Limits.InFlight)
 	if !r.inside {
 		return &sdk.Failure{Kind: sdk.Shedding, Message: "too many requests are in flight", RetryAfter: retrySoon}
@@ -158,6 +162,7 @@ func (r *request) queue() *sdk.Failure {
 
 // read reads the body, checks all of it, and finds out what routing needs.
 func (r *request) read() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Body)
 	body, f := r.body()
 	if f != nil {
 		return f
@@ -180,6 +185,7 @@ func (r *request) read() *sdk.Failure {
 
 // choose finds the candidates of the model or router that is asked for.
 func (r *request) choose() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Choose)
 	if f := r.expand(); f != nil {
 		return f
 	}
@@ -199,6 +205,7 @@ func (r *request) choose() *sdk.Failure {
 
 // relay sends the request and carries the answer back. The failure is one that the client has not been told.
 func (r *request) relay() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Reserved)
 	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.candidates,
 		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
@@ -211,18 +218,35 @@ func (r *request) relay() *sdk.Failure {
 	return r.result.Failure
 }
 
-// end closes the request whatever has become of it: a panic is a 500 for this request alone.
+// end closes the request whatever has become of it: a panic is a 500 for this request alone, and each step is taken
+// whatever has become of those before it.
 func (r *request) end() {
 	if p := recover(); p != nil {
-		r.g.Log.Error("request: panic", "request_id", r.id, "panic", p, "stack", string(debug.Stack()))
-		if r.ex.Committed() {
-			r.ex.Abort()
-		} else {
-			r.fail(sdk.Fail(sdk.Internal, "the gateway has met a fault of its own"))
-		}
+		r.panicked(p)
+		r.step((*request).apologize)
 	}
-	r.settle()
-	r.log()
+	r.step((*request).settle)
+	r.step((*request).log)
+	r.leave()
+}
+
+// step takes a step of the end.
+func (r *request) step(do func(*request)) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.panicked(p)
+		}
+	}()
+	do(r)
+}
+
+func (r *request) panicked(p any) {
+	r.broken = true
+	r.g.Log.Error("request: panic", "request_id", r.id, "panic", p, "stack", string(debug.Stack()))
+}
+
+// leave gives back what the request holds of the gateway.
+func (r *request) leave() {
 	if r.inside {
 		r.g.Gate.Leave(r.gen.Config.Limits.InFlight)
 	}
@@ -230,7 +254,9 @@ func (r *request) end() {
 		r.gen.Release()
 	}
 	r.g.inFlight.Add(-1)
-	r.g.scratch.put(r.scratch)
+	if !r.broken { // nobody knows who still holds some of its memory
+		r.g.scratch.put(r.scratch)
+	}
 }
 
 // Drain makes new requests be answered 503 and readiness fail.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -13,6 +14,7 @@ import (
 
 // authenticate finds the key that the request presents.
 func (r *request) authenticate() *sdk.Failure {
+	faultpoint.Reach(faultpoint.Auth)
 	secret := presented(r.ex.Head())
 	if len(secret) == 0 {
 		return &sdk.Failure{Kind: sdk.BadKey, Message: "no key: send it as \"Authorization: Bearer KEY\", x-api-key, x-goog-api-key or api-key", Final: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func reserve(t testing.TB, c Counters, a *Account, n Need, now time.Time) (*Hold
 		if v.Unknown == 0 {
 			return h, v
 		}
-		if err := c.Seed(context.Background(), a, v.Unknown-1, 0, now); err != nil {
+		if err := c.Seed(context.Background(), a, bits.TrailingZeros(v.Unknown), 0, now); err != nil {
 			t.Fatal(err)
 		}
 	}

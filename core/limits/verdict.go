@@ -47,7 +47,7 @@ type Standing [rates]Gauge
 type Verdict struct {
 	Refusal  Refusal
 	Standing Standing
-	Unknown  int // 1 + the level whose spending must be told by Seed first; nothing was reserved. 0: none
+	Unknown  uint // levels whose spending must be told by Seed first, a bit each; nothing was reserved. 0: none
 }
 
 // OK says whether the reservation was made.
@@ -69,9 +69,11 @@ const atOnceRetry = time.Second
 func judge(a *Account, n *Need, now time.Time, read *[maxLevels]reading) (v Verdict) {
 	for i := range a.Levels {
 		if a.Levels[i].Budget.Set && !read[i].known {
-			v.Unknown = i + 1
-			return v
+			v.Unknown |= 1 << i
 		}
+	}
+	if v.Unknown != 0 {
+		return v
 	}
 	for i := range a.Levels {
 		a.Levels[i].judge(n, now, &read[i], &v)

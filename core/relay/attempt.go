@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -67,30 +68,35 @@ func (a *active) begin(r *run, i, credential int) {
 // ask sends the request and, when the answer has content, carries it to the end. Whatever happens, a panic too, the
 // call is closed and its record ends, once.
 func (a *active) ask() (f *sdk.Failure) {
-	if a.Records != nil {
-		if err := a.Records.Begin(&a.rec); err != nil {
-			a.rec.Failure, a.rec.Ended = asFailure(err), time.Now() // the gateway's own, which says nothing of the upstream
-			return a.rec.Failure
-		}
-	}
-	returned := false
+	recorded, returned := false, false
 	defer func() {
 		if !returned {
-			f = sdk.Fail(sdk.Internal, "the gateway has met a fault of its own")
+			f = ownFault()
 			a.pass.Done(health.Outcome{Neutral: true, Ended: time.Now()})
 		}
-		a.call.Close()
 		a.rec.Failure, a.rec.Ended = f, time.Now()
 		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.Gone(), a.lost.Load(), a.committed && a.content
 		a.rec.Stalled = a.writes() && a.rec.Gone && a.client.Stalled()
-		if a.Records != nil {
+		if recorded {
 			a.Records.End(&a.rec)
 		}
 	}()
+	faultpoint.Reach(faultpoint.Record)
+	if a.Records != nil {
+		if err := a.Records.Begin(&a.rec); err != nil {
+			returned = true
+			return asFailure(err) // the gateway's own, which says nothing of the upstream
+		}
+		recorded = true
+	}
+	defer a.call.Close()
 	f = a.try()
 	returned = true
 	return f
 }
+
+// ownFault is the failure of an attempt in which the gateway has panicked.
+func ownFault() *sdk.Failure { return sdk.Fail(sdk.Internal, "the gateway has met a fault of its own") }
 
 // refusesUsage says whether an upstream has refused the one member that we, not the client, put into the request.
 func (a *active) refusesUsage(f *sdk.Failure) bool {
@@ -138,12 +144,14 @@ func (a *active) try() *sdk.Failure {
 	if f != nil {
 		return f
 	}
+	faultpoint.Reach(faultpoint.Send)
 	a.rec.Slot.Sent()
 	lim := h1.Limits{Connect: a.terms.Connect, FirstByte: a.terms.FirstContent, Idle: a.terms.Idle, Total: a.firstContentBy()}
 	if err := pool.Send(&a.call, &a.out, lim); err != nil {
 		return a.transport(err)
 	}
 	a.rec.Sent = true
+	faultpoint.Reach(faultpoint.Sent)
 	if a.lost.Load() { // since before there was a call that could be aborted
 		return lostRace()
 	}
@@ -154,6 +162,7 @@ func (a *active) try() *sdk.Failure {
 		return a.transport(err)
 	}
 	a.rec.Status = a.call.Status()
+	faultpoint.Reach(faultpoint.Head)
 	if a.rec.Status < 200 || a.rec.Status > 299 {
 		return a.refused()
 	}
@@ -349,6 +358,7 @@ func (a *active) await() error {
 // left is called from another goroutine when the client has left: the upstream call is ended, now or after it has had
 // time to tell its usage.
 func (a *active) left() {
+	faultpoint.Reach(faultpoint.Left)
 	if a.terms.Cancel || a.terms.DrainTime <= 0 {
 		a.call.Abort()
 		return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -82,6 +83,7 @@ func (r *run) encode(u *Candidate, p *plan) {
 func (u *Candidate) Encode(d dialect.Dialect, doc *jsonspan.Doc, q sdk.Request) (*pluginhost.Encoded, *sdk.Failure) {
 	q.Model, q.Provider, q.Native = u.Deployment.Model, u.Deployment.Provider.Instance, u.Deployment.Way(d.Name()).Dialect.Name
 	q.DefaultMax = u.Deployment.OutputDefault()
+	faultpoint.Reach(faultpoint.Translate)
 	e := new(pluginhost.Encoded)
 	var err error
 	if limit := u.Terms.FirstContent; limit > 0 {

@@ -1,9 +1,12 @@
 package relay
 
 import (
+	"fmt"
+	"runtime/debug"
 	"strconv"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -51,6 +54,7 @@ func (r *run) race(first *active) *sdk.Failure {
 	r.client.Unwatch()
 	r.client.Watch(nil)
 	c.gone = r.client.Left()
+	defer c.abandon()
 	c.start(first)
 	for len(c.running) > 0 {
 		c.step()
@@ -71,23 +75,46 @@ func (r *run) race(first *active) *sdk.Failure {
 // start sets an attempt off.
 func (c *race) start(a *active) {
 	a.race = c
-	c.running = append(c.running, a)
 	c.hedge.Reset(a.terms.HedgeAfter)
 	if a.terms.HedgeAfter <= 0 {
 		c.hedge.Stop()
 	}
+	c.running = append(c.running, a)
 	go func() {
 		e := end{active: a}
 		defer func() {
-			e.panics = recover()
+			if p := recover(); p != nil {
+				e.panics, e.failure = fmt.Sprintf("%v\n%s", p, debug.Stack()), ownFault()
+				a.rec.Failure = e.failure
+			}
 			c.ends <- e
 		}()
+		faultpoint.Reach(faultpoint.Race)
 		e.failure = a.ask()
 	}()
 }
 
+// abandon ends the attempts of a race whose leader has panicked, and waits for them: they use its memory.
+func (c *race) abandon() {
+	if len(c.running) == 0 {
+		return
+	}
+	close(c.grants) // none is let through, who is waiting for that neither
+	for _, a := range c.running {
+		a.lose()
+	}
+	for n := len(c.running); n > 0; {
+		select {
+		case <-c.claims:
+		case <-c.ends:
+			n--
+		}
+	}
+}
+
 // step waits for one thing to happen.
 func (c *race) step() {
+	faultpoint.Reach(faultpoint.Lead)
 	left := c.gone
 	if c.winner != nil {
 		left = nil // its own goroutine watches the client
@@ -180,7 +207,11 @@ func (c *race) ended(e end) {
 			break
 		}
 	}
-	if e.panics != nil {
+	switch {
+	case e.panics == nil:
+	case c.winner != nil && a != c.winner: // the answer that is being given does not suffer by it
+		c.Log.Error("attempt: panic", "request_id", c.RequestID, "panic", e.panics)
+	default:
 		c.panics = e.panics
 		for _, b := range c.running {
 			b.lose()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/relay/pipe"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -98,6 +99,7 @@ func (s *streaming) run() *sdk.Failure {
 		if len(s.framed) > 0 {
 			p := s.pipe.Feed(s.framed)
 			content, done := s.pipe.Progress()
+			s.reach()
 			s.pass(p.Segs, content)
 			if s.beaten {
 				return lostRace()
@@ -120,6 +122,15 @@ func (s *streaming) run() *sdk.Failure {
 		}
 		s.framed, s.err = s.next()
 		s.rec.Read += int64(len(s.framed))
+	}
+}
+
+// reach tells of the point in the answer to which bytes have come.
+func (s *streaming) reach() {
+	if s.committed {
+		faultpoint.Reach(faultpoint.Committed)
+	} else {
+		faultpoint.Reach(faultpoint.Held)
 	}
 }
 
@@ -187,6 +198,7 @@ func (s *streaming) release(segs [][]byte) {
 
 // commit sends the head, where no keep-alive has.
 func (s *streaming) commit() {
+	faultpoint.Reach(faultpoint.Commit)
 	s.early, s.mending = false, false
 	s.res.Served = s.up
 	if t, ok := s.pipe.(*pipe.Translation); ok {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -191,6 +192,7 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 	if !a.claim() {
 		return lostRace()
 	}
+	faultpoint.Reach(faultpoint.Commit)
 	a.finish(nil)
 	a.content, a.committed = true, true
 	a.res.Served, a.res.Committed = a.up, true

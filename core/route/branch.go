@@ -2,12 +2,15 @@ package route
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/policy"
 )
 
@@ -136,8 +139,15 @@ func (x *expansion) expand(ctx context.Context, list []branch, index int) {
 	}
 	var next atomic.Int64
 	var wait sync.WaitGroup
+	var fault atomic.Pointer[string] // of a panic, which is the request's
 	for range workers {
 		wait.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+					fault.Store(&text)
+				}
+			}()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(list) {
@@ -148,6 +158,9 @@ func (x *expansion) expand(ctx context.Context, list []branch, index int) {
 		})
 	}
 	wait.Wait()
+	if text := fault.Load(); text != nil {
+		panic(*text)
+	}
 }
 
 func estimate(list []branch) time.Duration {
@@ -162,6 +175,7 @@ func estimate(list []branch) time.Duration {
 
 // branch expands one branch. Beside it others may be expanded, so it changes nothing but b.
 func (x *expansion) branch(ctx context.Context, b *branch, index int) {
+	faultpoint.Reach(faultpoint.Branch)
 	b.begin(x.q.KeepPrints)
 	off := x.off(b.name)
 	switch {

@@ -5,10 +5,14 @@
 package client
 
 import (
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/bytequeue"
+	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/h1"
 )
 
@@ -29,6 +33,7 @@ type Client struct {
 	queue      *bytequeue.Queue
 	done       chan error // the writer goroutine's end
 	drainTimer *time.Timer
+	fault      atomic.Pointer[string] // of a panic in one of its goroutines
 }
 
 // Init makes the client of an exchange ready, of which at most limit bytes wait for a slow client, each no longer than
@@ -37,6 +42,7 @@ func (c *Client) Init(ex h1.Exchange, limit int, stall time.Duration) {
 	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
 	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil
+	c.fault.Store(nil)
 }
 
 // Gone says whether the client has left, or has been given up.
@@ -51,10 +57,10 @@ func (c *Client) Watch(left func()) {
 	c.wake = make(chan struct{})
 	c.ex.Watch(func() {
 		c.Lose()
+		defer close(c.wake)
 		if left != nil {
-			left()
+			c.guard(left)
 		}
-		close(c.wake)
 	})
 }
 
@@ -113,11 +119,35 @@ func (c *Client) slow(rest [][]byte) {
 		first = append(first, s...)
 	}
 	c.queue, c.done = bytequeue.New(c.limit), make(chan error, 1)
-	go func() { c.done <- c.drain(first) }()
+	go func() {
+		err := errPanicked
+		c.guard(func() { err = c.drain(first) })
+		if err != nil {
+			c.queue.Abort(err)
+		}
+		c.done <- err
+	}()
+}
+
+// errPanicked is the end of a writer that panicked.
+var errPanicked = errors.New("client: the writing of its answer panicked")
+
+// guard has something done in another goroutine than the request's. A panic there is the request's all the same: the client
+// is given up, and Release raises it again.
+func (c *Client) guard(do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.Lose()
+			text := fmt.Sprintf("%v\n%s", p, debug.Stack())
+			c.fault.Store(&text)
+		}
+	}()
+	do()
 }
 
 // drain writes first, which is framed already, and then all that comes through the queue.
 func (c *Client) drain(first []byte) error {
+	faultpoint.Reach(faultpoint.Slow)
 	err := c.ex.WriteRaw([][]byte{first})
 	var b bytequeue.Batch
 	for err == nil {
@@ -127,7 +157,6 @@ func (c *Client) drain(first []byte) error {
 		err = c.ex.Write(b.Bufs...)
 		b.Release()
 	}
-	c.queue.Abort(err)
 	return err
 }
 
@@ -158,8 +187,13 @@ func (c *Client) Settle() {
 	c.queue = nil
 }
 
-// Release ends what still runs.
+// Release ends what still runs, and panics where a goroutine of the client's has.
 func (c *Client) Release() {
+	defer func() {
+		if text := c.fault.Load(); text != nil {
+			panic(*text)
+		}
+	}()
 	c.Unwatch()
 	if c.drainTimer != nil {
 		c.drainTimer.Stop()
@@ -181,4 +215,6 @@ func (c *Client) Left() <-chan struct{} { return c.wake }
 func (c *Client) Stalled() bool { return c.stalled }
 
 // After has something done a while after the client left, unless Release comes first.
-func (c *Client) After(d time.Duration, do func()) { c.drainTimer = time.AfterFunc(d, do) }
+func (c *Client) After(d time.Duration, do func()) {
+	c.drainTimer = time.AfterFunc(d, func() { c.guard(do) })
+}

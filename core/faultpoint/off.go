@@ -1,0 +1,6 @@
+//go:build !faultpoints
+
+package faultpoint
+
+// Reach does nothing.
+func Reach(Point) {}
