@@ -3,6 +3,7 @@ package relay
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
@@ -166,22 +167,35 @@ func (r *run) exhausted() {
 	r.res.Failure.Final = true
 }
 
-// noTarget is the failure of a request that no candidate can even be asked.
+// noTarget is the failure of a request that no candidate can even be asked. Where some are set aside for a while only, the
+// client is told as if that had been so when the request was routed: when the first of them may be asked, and of the
+// provider's limit of requests where that is all that is in the way.
 func (r *run) noTarget() *sdk.Failure {
+	w := &r.waits
 	for i := range r.plans {
-		if p := &r.plans[i]; p.failure != nil {
+		if p := &r.plans[i]; p.failure != nil && w.refused == 0 {
 			return p.failure
 		}
 	}
-	f := sdk.Fail(sdk.NoTarget, "no deployment can serve this request")
-	if !r.soonest.IsZero() {
-		f.RetryAfter = max(time.Until(r.soonest), time.Millisecond)
+	f := sdk.Fail(sdk.NoTarget, "no deployment of the model "+strconv.Quote(r.Facts.Model)+" can serve this request")
+	for i, s := range r.res.Skips {
+		if i == maxSaid {
+			f.Message += "; …"
+			break
+		}
+		f.Message += "; " + s.Deployment + ": " + s.Reason
 	}
-	if len(r.res.Skips) > 0 {
-		f.Message += ": " + r.res.Skips[0].Deployment + ": " + r.res.Skips[0].Reason
+	if w.refused > 0 {
+		f.RetryAfter = max(time.Until(w.soonest), time.Millisecond)
+		if w.limited == w.refused {
+			f.Kind = sdk.UpstreamRate
+		}
 	}
 	return f
 }
+
+// maxSaid bounds the skipped candidates that a client is told of.
+const maxSaid = 8
 
 // expired says whether the total limit is over, and makes that the failure.
 func (r *run) expired() bool {

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"slices"
-	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -50,7 +49,7 @@ func (r *run) continues(i int) bool {
 		f = StrictLoss(e.Dropped)
 	}
 	if f != nil {
-		r.skip(c.Upstream, "continue", f.Message, time.Time{})
+		r.skip(c.Upstream, "continue", f.Message)
 		return false
 	}
 	way := *r.plans[i].way

@@ -17,28 +17,48 @@ const (
 func (r *run) admit(i int) (pass health.Pass, credential int, ok bool) {
 	c, now := &r.Candidates[i], time.Now()
 	if credential = r.credential(i, now); credential == noCredential && len(c.Credentials) > 0 {
-		r.skip(c.Upstream, "credential", "each of its credentials is held", c.heldUntil(now))
+		r.refuse(c.Upstream, "credential", c.held(now))
 		return pass, credential, false
 	}
 	if c.Health == nil {
 		return pass, credential, true
 	}
 	if r.tries[i].failures > 0 && !c.Health.RetryAllowed(now, c.Care) {
-		r.skip(c.Upstream, "retries", "retries of it are used up for now", time.Time{})
+		r.skip(c.Upstream, "retries", "retries of it are used up for now")
 		return pass, credential, false
 	}
 	if pass, ok = c.Health.Admit(now, c.Care); !ok {
-		s := c.Health.Look(now)
-		r.skip(c.Upstream, "health", s.Reason, s.Until)
+		r.refuse(c.Upstream, "health", c.Health.Look(now))
 	}
 	return pass, credential, ok
 }
 
-// skip records a candidate that is not asked, and when it may be.
-func (r *run) skip(u *Upstream, stage, why string, until time.Time) {
+// waits is what is known of candidates that are not asked for their health's sake, or their credentials'.
+type waits struct {
+	refused int
+	limited int       // of them, for nothing but the provider's limit of requests
+	soonest time.Time // when the first of them may be asked; zero: there is none
+}
+
+// skip records a candidate that is not asked.
+func (r *run) skip(u *Upstream, stage, why string) {
 	r.res.Skips = append(r.res.Skips, Skip{Deployment: u.Deployment.ID, Stage: stage, Reason: why})
-	if !until.IsZero() && (r.soonest.IsZero() || until.Before(r.soonest)) {
-		r.soonest = until
+}
+
+// refuse records a candidate that is not asked for what it, or its credential, has gone through since the request was
+// routed. A state that refuses nothing is that of credentials which this request itself has been refused with.
+func (r *run) refuse(u *Upstream, stage string, s health.State) {
+	if s.Until.IsZero() {
+		r.skip(u, stage, "none of its credentials is left to this request")
+		return
+	}
+	r.skip(u, stage, s.Reason)
+	w := &r.waits
+	if w.refused++; s.Phase == health.Held && s.Kind == sdk.UpstreamRate {
+		w.limited++
+	}
+	if w.soonest.IsZero() || s.Until.Before(w.soonest) {
+		w.soonest = s.Until
 	}
 }
 
@@ -63,23 +83,23 @@ func (u *Upstream) fit(j int, now time.Time) bool {
 	return (h == nil || h.Ready(now)) && (u.Rates == nil || u.Rates[j].Ready(now))
 }
 
-// heldUntil is when the first of the credentials may be used again.
-func (u *Upstream) heldUntil(now time.Time) (soonest time.Time) {
+// held gives the state of the credential that may be used again first.
+func (u *Upstream) held(now time.Time) (first health.State) {
 	for j, c := range u.Credentials {
-		var until time.Time
+		var worst health.State
 		if c.Health != nil {
-			until = c.Health.Look(now).Until
+			worst = c.Health.Look(now)
 		}
 		if u.Rates != nil {
-			if t := u.Rates[j].Look(now).Until; t.After(until) {
-				until = t
+			if s := u.Rates[j].Look(now); s.Until.After(worst.Until) {
+				worst = s
 			}
 		}
-		if soonest.IsZero() || until.Before(soonest) {
-			soonest = until
+		if j == 0 || worst.Until.Before(first.Until) {
+			first = worst
 		}
 	}
-	return soonest
+	return first
 }
 
 // tellHealth says what became of an attempt to those who keep watch.
@@ -99,7 +119,7 @@ func (a *active) tellHealth(f *sdk.Failure, o outcome) {
 	whole, ofModel := a.up.Credentials[a.credential].Health, a.up.Rates[a.credential]
 	at.Hold = f.RetryAfter
 	switch {
-	case f.Kind == sdk.UpstreamRate, f.Status == 403: // a model may be refused to a credential that is good for others
+	case f.Kind == sdk.UpstreamRate, a.rec.Status == 403: // a model may be refused to a credential that is good for others
 		if f.Kind != sdk.UpstreamRate {
 			at.Hold = max(at.Hold, refusedFor)
 		}

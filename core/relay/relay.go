@@ -246,7 +246,7 @@ func (r *run) begin(t *Task) {
 	clear(r.plans)
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
 	r.request, r.early, r.stop, r.plans = nil, false, false, r.plans[:0]
-	r.joined, r.mending, r.deadline, r.soonest = nil, false, time.Time{}, time.Time{}
+	r.joined, r.mending, r.deadline, r.waits = nil, false, time.Time{}, waits{}
 	r.client.Init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
@@ -265,7 +265,7 @@ type run struct {
 	joined   *pipe.Seam // of an answer that may go on where a deployment breaks off
 	mending  bool       // it has broken off, and nobody has gone on yet
 	stop     bool       // nothing more is to be tried
-	soonest  time.Time  // when the first candidate that is held may be asked; zero: none is
+	waits    waits
 	fields   []byte
 	tries    []tries
 	waiting  []int

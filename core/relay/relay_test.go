@@ -1,11 +1,15 @@
 package relay
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -89,4 +93,50 @@ func TestLargerThan(t *testing.T) {
 	if got := r.largerThan(0, []int{1, 2, 3}); len(got) != 1 || got[0] != 2 {
 		t.Errorf("%v, want the one that is known to be larger", got)
 	}
+}
+
+// TestHeldSinceRouted: a request all of whose candidates are set aside between its routing and its first attempt is
+// answered as one that was routed when they were.
+func TestHeldSinceRouted(t *testing.T) {
+	care, now := health.Defaults(), time.Now()
+	type hold struct {
+		kind sdk.Kind
+		wait time.Duration
+	}
+	f := func(want sdk.Kind, wait time.Duration, limitedTo []hold, plans ...plan) {
+		t.Helper()
+		all := health.NewRegistry(slog.New(slog.DiscardHandler))
+		r := &run{Task: &Task{Facts: &dialect.Facts{Model: "m"}}, plans: plans}
+		for i, h := range limitedTo {
+			name := string(rune('a' + i))
+			whole, ofModel := all.Credential(name), all.Credential(name+" for m")
+			if h.kind == sdk.UpstreamRate {
+				ofModel.Hold(health.Outcome{Kind: h.kind, Hold: h.wait, Ended: now}, care)
+			} else {
+				whole.Hold(health.Outcome{Kind: h.kind, Hold: h.wait, Ended: now}, care)
+			}
+			r.Candidates = append(r.Candidates, Candidate{Upstream: &Upstream{Deployment: &catalog.Deployment{ID: "m/" + name}, Care: care,
+				Credentials: []*Credential{{Name: name, Health: whole}}, Rates: []*health.Backend{ofModel}}})
+			if len(plans) < len(limitedTo) {
+				r.plans = append(r.plans, plan{})
+			}
+		}
+		r.attempts()
+		got := r.res.Failure
+		if got.Kind != want || got.RetryAfter > wait || got.RetryAfter < wait-time.Minute || got.Final || r.res.Tried > 0 || len(r.waiting) > 0 {
+			t.Errorf("%v: %+v after %d attempts, want %v and a wait of %v", limitedTo, got, r.res.Tried, want, wait)
+		}
+		if wait > 0 && !strings.HasPrefix(got.Message, `no deployment of the model "m" can serve this request; m/a: `) {
+			t.Errorf("%v: %q does not say what is in the way", limitedTo, got.Message)
+		}
+	}
+	rate, money := hold{sdk.UpstreamRate, 9 * time.Minute}, hold{sdk.UpstreamMoney, 5 * time.Minute}
+	f(sdk.UpstreamRate, 9*time.Minute, []hold{rate})
+	f(sdk.UpstreamRate, 8*time.Minute, []hold{rate, {sdk.UpstreamRate, 8 * time.Minute}})
+	f(sdk.NoTarget, 5*time.Minute, []hold{money})
+	f(sdk.NoTarget, 5*time.Minute, []hold{rate, money}) // a limit that passes would not be all
+	// What cannot be expressed anywhere is the client's to mend; where one deployment can, the client is to wait for it.
+	lost := plan{skip: "no", failure: sdk.Fail(sdk.CannotTranslate, "no")}
+	f(sdk.CannotTranslate, 0, []hold{{}}, lost)
+	f(sdk.UpstreamRate, 9*time.Minute, []hold{rate, {}}, plan{}, lost)
 }
