@@ -25,11 +25,11 @@ core core/jsonspan core/frame core/coding core/bytequeue core/timing core/flight
 schemas sdk/wire/wirepb
 sdk/*
 sdk
-core/dialect
+core/dialect core/price
 core/config core/h1 core/dialect/* core/store core/limits
 core/pluginhost core/policy core/catalog core/credential core/fault core/ledger core/telemetry
 core/admit core/cache core/guard core/health core/shed
-core/route
+core/route core/reach
 core/relay/*
 core/relay core/replay
 core/generation

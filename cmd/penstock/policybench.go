@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/route"
 )
 
@@ -120,7 +121,7 @@ func madeUpCatalog(models, targets int) *catalog.Catalog {
 		for j := range targets {
 			provider := "provider-" + strconv.Itoa(j)
 			m.Deployments = append(m.Deployments, &catalog.Deployment{ID: m.Name + "/" + provider, Name: m.Name, Provider: &catalog.Provider{ID: provider}, Weight: 1,
-				Context: 200_000, MaxOutput: 64_000, Can: dialect.Tools | dialect.Images, Price: &catalog.Price{Input: int64(i) * 1e9, Output: int64(i) * 4e9}})
+				Context: 200_000, MaxOutput: 64_000, Can: dialect.Tools | dialect.Images, Price: price.Flat(price.Rates{Input: int64(i) * 1e9, Output: int64(i) * 4e9})})
 		}
 		list = append(list, m)
 	}

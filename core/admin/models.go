@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/store"
 )
 
@@ -33,12 +34,28 @@ type Deployment struct {
 	Disabled      *Disabled `json:"disabled,omitempty"`
 }
 
-// Price is in nano-USD for a million tokens.
+// Price is the price in force, in nano-USD for a million tokens, and for one of what stands at the end.
 type Price struct {
-	Input      int64 `json:"input_nano_usd"`
-	Output     int64 `json:"output_nano_usd"`
-	CacheRead  int64 `json:"cache_read_nano_usd"`
-	CacheWrite int64 `json:"cache_write_nano_usd"`
+	Input          int64  `json:"input_nano_usd"`
+	Output         int64  `json:"output_nano_usd"`
+	CacheRead      int64  `json:"cache_read_nano_usd"`
+	CacheWrite     int64  `json:"cache_write_nano_usd"`
+	CacheWriteHour int64  `json:"cache_write_1h_nano_usd"`
+	Reasoning      int64  `json:"reasoning_nano_usd"`
+	AudioInput     int64  `json:"audio_input_nano_usd"`
+	ImageInput     int64  `json:"image_input_nano_usd"`
+	AudioOutput    int64  `json:"audio_output_nano_usd"`
+	ImageOutput    int64  `json:"image_output_nano_usd"`
+	Request        int64  `json:"request_nano_usd,omitempty"`
+	Image          int64  `json:"image_nano_usd,omitempty"`
+	Search         int64  `json:"web_search_nano_usd,omitempty"`
+	Tiers          []Tier `json:"tiers,omitempty"`
+}
+
+// Tier is the price of requests whose input has more tokens than Above.
+type Tier struct {
+	Above int64 `json:"above"`
+	Price
 }
 
 // Disabled says who took something out of service, when and why. By is "configuration" where that is what it says.
@@ -64,7 +81,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	for _, m := range g.Catalog.Models {
 		shown := Model{Name: m.Name, Tags: append([]string{}, m.Tags...), Disabled: off[m.Name], Deployments: []Deployment{}}
 		for _, d := range m.Deployments {
-			shown.Deployments = append(shown.Deployments, showDeployment(d, off[d.ID]))
+			shown.Deployments = append(shown.Deployments, showDeployment(d, off[d.ID], time.Now()))
 		}
 		list = append(list, shown)
 	}
@@ -76,7 +93,12 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, list)
 }
 
-func showDeployment(d *catalog.Deployment, off *Disabled) Deployment {
+func showPrice(r *price.Rates) *Price {
+	return &Price{Input: r.Input, Output: r.Output, CacheRead: r.CacheRead, CacheWrite: r.CacheWrite, CacheWriteHour: r.CacheWriteHour, Reasoning: r.Reasoning,
+		AudioInput: r.AudioInput, ImageInput: r.ImageInput, AudioOutput: r.AudioOutput, ImageOutput: r.ImageOutput, Request: r.Request, Image: r.Image, Search: r.Search}
+}
+
+func showDeployment(d *catalog.Deployment, off *Disabled, now time.Time) Deployment {
 	shown := Deployment{ID: d.ID, Provider: d.Provider.ID, Model: d.Model, Capabilities: append([]string{}, d.Can.Names()...), Disabled: off}
 	if d.Context != catalog.Unlimited {
 		shown.ContextWindow = d.Context
@@ -84,8 +106,11 @@ func showDeployment(d *catalog.Deployment, off *Disabled) Deployment {
 	if d.MaxOutput != catalog.Unlimited {
 		shown.MaxOutput = d.MaxOutput
 	}
-	if p := d.Price; p != nil {
-		shown.Price = &Price{p.Input, p.Output, p.CacheRead, p.CacheWrite}
+	if p := d.Price.At(now); p != nil {
+		shown.Price = showPrice(&p.Rates)
+		for i := range p.Tiers {
+			shown.Price.Tiers = append(shown.Price.Tiers, Tier{p.Tiers[i].Above, *showPrice(&p.Tiers[i].Rates)})
+		}
 	}
 	return shown
 }

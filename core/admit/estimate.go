@@ -2,59 +2,54 @@ package admit
 
 import (
 	"math"
+	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
-	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
-// What is reserved where a request does not say how much it may need.
-const (
-	bytesPerToken  = 4    // of text: most tokenizers need as many for English, and more tokens for little else
-	tokensPerTurn  = 4    // around each message
-	unsaidOutput   = 4096 // as is sent where a provider demands a limit and the client gave none
-	mostChoices    = 1024 // answers to one request; providers take at most 128
-	mostTokensSaid = 1 << 40
-)
+// mostChoices is more answers than one request may ask for; providers take at most 128.
+const mostChoices = 1024
 
-// Size is what is known of a request before it is sent.
-type Size struct {
-	TextBytes int
-	Messages  int
-	MaxOutput int // tokens; 0: not said
-	Choices   int // answers asked for; 0 is 1
-	NoOutput  bool
+// Asked is what is known of a request before it is sent.
+type Asked struct {
+	Facts   *dialect.Facts
+	Choices int       // answers asked for; 0 is 1
+	Start   time.Time // decides on the price
 }
 
-// Needs estimates what a request may need of an account, at the dearest of its candidates. Where the request does not say
-// how long its answer may be, as much is reserved as answers usually need, and never more than the limits let one request
-// have: it is corrected when the answer has come.
-func Needs(s *Size, a *limits.Account, candidates []*catalog.Deployment) limits.Need {
-	n := limits.Need{Requests: 1}
-	n.Input = int64(s.TextBytes+bytesPerToken-1)/bytesPerToken + int64(s.Messages)*tokensPerTurn
-	if !s.NoOutput {
-		n.Output = output(s, candidates) * int64(min(max(s.Choices, 1), mostChoices))
-		if s.MaxOutput <= 0 {
+// Estimator reckons the tokens of a request's input for a model; it is a *ledger.Estimator.
+type Estimator interface {
+	Input(model string, f *dialect.Facts) int64
+}
+
+// Needs estimates what a request may need of an account, at the dearest of its candidates and by the tokenizer that makes
+// the most of its text. Where the request does not say how long its answer may be, as much is reserved as answers usually
+// need, and never more than the limits let one request have: it is corrected when the answer has come.
+//
+// No call of a candidate whose tokens stay within the Need costs more than it, but for what the provider's own tools search.
+func Needs(q *Asked, a *limits.Account, candidates []*catalog.Deployment, tokens Estimator) limits.Need {
+	n, f := limits.Need{Requests: 1}, q.Facts
+	var most int
+	for _, d := range candidates {
+		n.Input = max(n.Input, tokens.Input(d.Model, f))
+		most = max(most, d.MaxOutput)
+	}
+	if f.Needs&dialect.Embeddings == 0 {
+		n.Output = ledger.Output(f, most) * int64(min(max(q.Choices, 1), mostChoices))
+		if f.MaxOutput <= 0 {
 			n.Output = min(n.Output, room(a, n.Input))
 		}
 	}
+	ask := price.Ask{Input: n.Input, Output: n.Output, Images: int64(f.Media.Images), Audio: f.Needs&dialect.Audio != 0,
+		Pictures: f.Needs&(dialect.Images|dialect.Documents) != 0}
 	for _, d := range candidates {
-		n.Nano = max(n.Nano, dearest(d.Price, n.Input, n.Output))
+		n.Nano = max(n.Nano, d.Price.At(q.Start).Dearest(ask))
 	}
 	return n
-}
-
-// output is how many tokens one answer may have.
-func output(s *Size, candidates []*catalog.Deployment) int64 {
-	if s.MaxOutput > 0 {
-		return min(int64(s.MaxOutput), mostTokensSaid)
-	}
-	var most int64
-	for _, d := range candidates {
-		most = max(most, int64(d.MaxOutput))
-	}
-	return min(most, unsaidOutput)
 }
 
 // room is how much output the limits let a request of some input have at most.
@@ -67,13 +62,4 @@ func room(a *limits.Account, input int64) int64 {
 		most = min(most, max(n-input, 1))
 	}
 	return most
-}
-
-// dearest is the most that a request costs, all of its input at the dearest kind; nil costs nothing.
-func dearest(p *catalog.Price, input, output int64) int64 {
-	if p == nil {
-		return 0
-	}
-	most := ledger.Price{Input: max(p.Input, p.CacheRead, p.CacheWrite), Output: p.Output, Known: true}
-	return most.Cost(sdk.Usage{Input: input, Output: output})
 }

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -35,26 +38,55 @@ func keyed(t testing.TB, settings string) *Key {
 
 func TestNeeds(t *testing.T) {
 	deployment := func(in, out, write int64, most int) *catalog.Deployment {
-		return &catalog.Deployment{Price: &catalog.Price{Input: in, Output: out, CacheWrite: write}, MaxOutput: most}
+		return &catalog.Deployment{Price: price.Flat(price.Rates{Input: in, Output: out, CacheWrite: write}), MaxOutput: most}
 	}
 	cheap, dear, free := deployment(1e9, 2e9, 0, 8000), deployment(3e9, 15e9, 4e9, 2000), &catalog.Deployment{MaxOutput: catalog.Unlimited}
-	f := func(what string, s Size, account string, want limits.Use, candidates ...*catalog.Deployment) {
+	f := func(what string, facts dialect.Facts, choices int, account string, want limits.Use, candidates ...*catalog.Deployment) {
 		t.Helper()
-		n := Needs(&s, keyed(t, account).Account, candidates)
+		n := Needs(&Asked{Facts: &facts, Choices: choices}, keyed(t, account).Account, candidates, new(ledger.Estimator))
 		if n.Requests != 1 || n.Use != want {
 			t.Errorf("%s: %+v, want %+v", what, n, want)
 		}
 	}
-	f("at the dearest", Size{TextBytes: 395, Messages: 1, MaxOutput: 10}, `{}`, limits.Use{Input: 103, Output: 10, Nano: 103*4000 + 10*15000}, cheap, dear)
-	f("not said: as the largest may give", Size{TextBytes: 4}, `{}`, limits.Use{Input: 1, Output: 2000, Nano: 4000 + 2000*15000}, dear)
-	f("not said: as answers usually need", Size{TextBytes: 4}, `{}`, limits.Use{Input: 1, Output: 4096}, free)
-	f("not said: what the limit leaves", Size{TextBytes: 400}, `{"limits":{"tpm":1000}}`, limits.Use{Input: 100, Output: 900}, free)
-	f("not said, and no room: one", Size{TextBytes: 4000}, `{"limits":{"tpm":1000}}`, limits.Use{Input: 1000, Output: 1}, free)
-	f("said: whatever the limit is", Size{MaxOutput: 50_000}, `{"limits":{"tpm":1000}}`, limits.Use{Output: 50_000}, free)
-	f("each answer", Size{MaxOutput: 10, Choices: 3}, `{}`, limits.Use{Output: 30}, free)
-	f("more answers than there can be", Size{MaxOutput: 10, Choices: math.MaxInt}, `{}`, limits.Use{Output: 10 * mostChoices}, free)
-	f("more tokens than there can be", Size{MaxOutput: math.MaxInt}, `{}`, limits.Use{Output: mostTokensSaid, Nano: store.MaxCost}, dear)
-	f("no answer at all", Size{TextBytes: 4, NoOutput: true}, `{}`, limits.Use{Input: 1, Nano: 4000}, dear)
+	f("at the dearest", dialect.Facts{TextBytes: 395, Messages: 1, MaxOutput: 10}, 1, `{}`, limits.Use{Input: 103, Output: 10, Nano: 103*4000 + 10*15000}, cheap, dear)
+	f("not said: as the largest may give", dialect.Facts{TextBytes: 4}, 0, `{}`, limits.Use{Input: 1, Output: 2000, Nano: 4000 + 2000*15000}, dear)
+	f("not said: as answers usually need", dialect.Facts{TextBytes: 4}, 1, `{}`, limits.Use{Input: 1, Output: 4096}, free)
+	f("not said: what the limit leaves", dialect.Facts{TextBytes: 400}, 1, `{"limits":{"tpm":1000}}`, limits.Use{Input: 100, Output: 900}, free)
+	f("not said, and no room: one", dialect.Facts{TextBytes: 4000}, 1, `{"limits":{"tpm":1000}}`, limits.Use{Input: 1000, Output: 1}, free)
+	f("said: whatever the limit is", dialect.Facts{MaxOutput: 50_000}, 1, `{"limits":{"tpm":1000}}`, limits.Use{Output: 50_000}, free)
+	f("each answer", dialect.Facts{MaxOutput: 10}, 3, `{}`, limits.Use{Output: 30}, free)
+	f("more answers than there can be", dialect.Facts{MaxOutput: 10}, math.MaxInt, `{}`, limits.Use{Output: 10 * mostChoices}, free)
+	f("more tokens than there can be", dialect.Facts{MaxOutput: math.MaxInt}, 1, `{}`, limits.Use{Output: 1 << 40, Nano: store.MaxCost}, dear)
+	f("no answer at all", dialect.Facts{TextBytes: 4, Needs: dialect.Embeddings}, 1, `{}`, limits.Use{Input: 1, Nano: 4000}, dear)
+	f("a picture", dialect.Facts{MaxOutput: 1, Needs: dialect.Images, Media: dialect.Media{Images: 1}}, 1, `{}`, limits.Use{Input: 1600, Output: 1, Nano: 1600*4000 + 15000}, dear)
+}
+
+// TestNeedsOfDates holds that the price is that of the request's start, and that of what is not known yet nothing.
+func TestNeedsOfDates(t *testing.T) {
+	began := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	d := &catalog.Deployment{MaxOutput: 1, Price: price.List{{From: began, Rates: price.Usual(1e9, 1e9)}, {From: began.AddDate(0, 1, 0), Rates: price.Usual(5e9, 5e9)}}}
+	for days, want := range map[int]int64{-1: 0, 0: 2000, 29: 2000, 30: 10_000} {
+		asked := &Asked{Facts: &dialect.Facts{TextBytes: 4}, Start: began.AddDate(0, 0, days)}
+		if n := Needs(asked, keyed(t, `{}`).Account, []*catalog.Deployment{d}, new(ledger.Estimator)); n.Nano != want {
+			t.Errorf("after %d days: %d nano-USD, want %d", days, n.Nano, want)
+		}
+	}
+}
+
+// TestNeedsLearn holds that admission reckons with what was learned of a family of models, and with its worst candidate.
+func TestNeedsLearn(t *testing.T) {
+	var e ledger.Estimator
+	for range 1000 {
+		e.Learn("glyph-1", 1000, 1000)
+	}
+	plain, glyph := &catalog.Deployment{Model: "plain-1"}, &catalog.Deployment{Model: "glyph-2"}
+	asked := &Asked{Facts: &dialect.Facts{TextBytes: 4000}}
+	if n := Needs(asked, keyed(t, `{}`).Account, []*catalog.Deployment{plain}, &e); n.Input != 1000 {
+		t.Errorf("%d tokens, want 1000", n.Input)
+	}
+	if n := Needs(asked, keyed(t, `{}`).Account, []*catalog.Deployment{plain, glyph}, &e); n.Input < 3500 || n.Input > 4000 {
+		t.Errorf("%d tokens, want about as many as bytes", n.Input)
+	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -205,8 +237,8 @@ func BenchmarkAdmission(b *testing.B) {
 	key := &Key{Name: "ci", sum: sha256.Sum256(secret)}
 	key.join(l, &Team{Name: "search", Limits: l})
 	d := &directory{keys: map[[32]byte]*Key{key.sum: key}}
-	size := Size{TextBytes: 4000, Messages: 3, MaxOutput: 1000}
-	candidates := []*catalog.Deployment{{Price: &catalog.Price{Input: 3e9, Output: 15e9}}}
+	asked, tokens := &Asked{Facts: &dialect.Facts{TextBytes: 4000, Messages: 3, MaxOutput: 1000}, Start: now}, new(ledger.Estimator)
+	candidates := []*catalog.Deployment{{Price: price.Flat(price.Usual(3e9, 15e9))}}
 	b.ReportAllocs()
 	for b.Loop() {
 		k, f := a.Authenticate(context.Background(), d, secret, now)
@@ -215,7 +247,7 @@ func BenchmarkAdmission(b *testing.B) {
 			f = a.Look(k, now, &r)
 		}
 		if f == nil {
-			f = a.Reserve(context.Background(), d, k, Needs(&size, k.Account, candidates), &r)
+			f = a.Reserve(context.Background(), d, k, Needs(asked, k.Account, candidates, tokens), &r)
 		}
 		if f != nil {
 			b.Fatal(f)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -63,9 +64,6 @@ type Credential struct {
 	Values map[string]string
 }
 
-// Price is in nano-USD for a million tokens.
-type Price struct{ Input, Output, CacheRead, CacheWrite int64 }
-
 // Deployment is one provider's model behind a name.
 type Deployment struct {
 	ID        string // unique in the catalog: model/provider, numbered where that repeats
@@ -77,7 +75,7 @@ type Deployment struct {
 	Context   int // tokens; Unlimited where unknown
 	MaxOutput int // tokens; Unlimited where unknown
 	Can       dialect.Need
-	Price     *Price // nil: unknown
+	Price     price.List // empty: unknown
 	Tags      []string
 
 	ways map[string]*Way

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 )
@@ -87,6 +88,7 @@ func (d *decoder) checkProvider(p *Provider) {
 			d.fail(base.at, path+".base_url", "such as https://api.example.com/v1", "%s", message)
 		}
 	}
+	d.checkReach(p, n, path)
 	seen := map[string]int{}
 	for i, c := range n.members["credentials"].items {
 		name, at := c.str("name"), element(path+".credentials", i)
@@ -101,6 +103,37 @@ func (d *decoder) checkProvider(p *Provider) {
 		case strings.ContainsFunc(key.text, func(r rune) bool { return r < 0x21 || r > 0x7e }):
 			d.fail(key.at, at+".api_key", "look for a line end or a space that was copied with it", "want printable ASCII without spaces")
 		}
+	}
+}
+
+// leastProbe is the shortest time between probes: a provider is not to be asked more often than it is worth.
+const leastProbe = time.Second
+
+// checkReach finds what is wrong with addresses, connections and probes.
+func (d *decoder) checkReach(p *Provider, n *node, path string) {
+	seen := map[string]int{}
+	for i, base := range n.members["base_urls"].items {
+		at := element(path+".base_urls", i)
+		if message := badURL(base.text); message != "" {
+			d.fail(base.at, at, "such as https://eu.api.example.com/v1", "%s", message)
+		}
+		if first, ok := seen[base.text]; ok {
+			d.fail(base.at, at, "", "the address stands twice, first at base_urls[%d]", first)
+		}
+		seen[base.text] = i
+	}
+	if len(p.BaseURLs) > 0 && p.BaseURL != "" {
+		d.fail(n.members["base_urls"].at, path+".base_urls", "put the address of base_url first", "want base_url or base_urls, not both")
+	}
+	conns, probe := n.members["connections"], n.members["probe"]
+	if c := p.Connections; c.Warm > c.Idle || c.Idle > c.Max {
+		d.fail(conns.start(), path+".connections", "", "want warm at most idle, and idle at most max; got warm %d, idle %d, max %d", c.Warm, c.Idle, c.Max)
+	}
+	if keep := conns.members["keep"]; p.Connections.Keep < time.Second {
+		d.fail(keep.at, path+".connections.keep", "", "want a second at least, got %s", keep.shown())
+	}
+	if every := probe.members["every"]; p.Probe.Every > 0 && p.Probe.Every < leastProbe {
+		d.fail(every.at, path+".probe.every", "0 is never", "want a second at least, got %s", every.shown())
 	}
 }
 

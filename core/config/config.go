@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 // Config is one configuration. It does not change. Lists and mappings have the file's order; paths of files are relative
@@ -73,13 +75,30 @@ type Provider struct {
 	ID          string
 	Plugin      string
 	Preset      string
-	BaseURL     string // "" the preset's or the plugin's
+	BaseURL     string   // "" the preset's or the plugin's
+	BaseURLs    []string // in its place, where there are several
 	Credentials []Credential
 	Config      []byte // JSON; nil where there is none
 	HTTP2       bool
 	CA          string // PEM file; "" the system's
 	SHA256      string // lower case; "" unchecked
 	Isolate     bool
+	Connections Connections
+	Probe       Probe
+}
+
+// Connections bounds the connections to a provider's host.
+type Connections struct {
+	Max, Idle int
+	Keep      time.Duration
+	Warm      int // kept ready beside those in use; 0: none
+}
+
+// Probe says how a provider is asked whether it is there.
+type Probe struct {
+	Every time.Duration // 0: never
+	Get   bool          // kind: get
+	Path  string        // of a GET, behind the base URL's
 }
 
 // Credential is a named set of secrets.
@@ -110,12 +129,9 @@ type Deployment struct {
 	Context      int
 	MaxOutput    int
 	Capabilities []string
-	Price        *Price
+	Price        price.List // empty: not known
 	Tags         []string
 }
-
-// Price is in nano-USD for a million tokens.
-type Price struct{ Input, Output, CacheRead, CacheWrite Nano }
 
 // Router is a model that a policy routes.
 type Router struct {

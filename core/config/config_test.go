@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 // small is a configuration with nothing that need not be there.
@@ -50,7 +52,7 @@ func TestSmallestConfiguration(t *testing.T) {
 	}
 	want := &Config{
 		File: "penstock.yaml", Dir: ".", Source: "file", Listen: "127.0.0.1:8080", Admin: Admin{Listen: "127.0.0.1:8081"},
-		Providers: []Provider{{ID: "demo", Plugin: "demo"}},
+		Providers: []Provider{{ID: "demo", Plugin: "demo", BaseURLs: []string{}, Connections: Connections{20000, 256, 90 * time.Second, 1}, Probe: Probe{Path: "/models"}}},
 		Models: []Model{{Name: "echo", Strategy: "ordered", OnBreak: "error", Tags: []string{},
 			Deployments: []Deployment{{Provider: "demo", Model: "echo", Weight: 1, Tags: []string{}}}}},
 		Retry:    Retry{Attempts: 4, First: 200 * time.Millisecond, Max: 5 * time.Second},
@@ -68,6 +70,13 @@ func TestSmallestConfiguration(t *testing.T) {
 	}
 }
 
+// rates is a price that has nothing but what each price has.
+func rates(input, output, read, write int64) price.List {
+	r := price.Usual(input, output)
+	r.CacheRead, r.CacheWrite, r.CacheWriteHour = read, write, write
+	return price.Flat(r)
+}
+
 func TestEveryMember(t *testing.T) {
 	text, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
@@ -81,16 +90,18 @@ func TestEveryMember(t *testing.T) {
 		{ID: "openai", Plugin: "openai", BaseURL: "https://api.openai.com/v1", HTTP2: true, CA: "/etc/penstock/ca.pem", Isolate: true,
 			SHA256:      "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 			Config:      []byte(`{"region":"eu","nested":{"z":1.50,"a":[true,null]}}`),
-			Credentials: []Credential{{"main", map[string]Secret{"api_key": {"sk-1"}, "organization": {"org"}}}, {"spare", map[string]Secret{}}}},
-		{ID: "groq", Plugin: "openai", Preset: "groq"},
+			Credentials: []Credential{{"main", map[string]Secret{"api_key": {"sk-1"}, "organization": {"org"}}}, {"spare", map[string]Secret{}}},
+			BaseURLs:    []string{}, Connections: Connections{500, 100, 30 * time.Second, 4}, Probe: Probe{30 * time.Second, true, "/health"}},
+		{ID: "groq", Plugin: "openai", Preset: "groq", BaseURLs: []string{"https://eu.example.com", "https://us.example.com/v2"},
+			Connections: Connections{20000, 256, 90 * time.Second, 1}, Probe: Probe{Path: "/models"}},
 	}
 	wantModels := []Model{{
 		Name: "chat", Strategy: "weighted", Tags: []string{"general"}, Disabled: true, Commit: "bytes:4096", OnDisconnect: "cancel",
 		Hedge: 800 * time.Millisecond, OnBreak: "continue",
 		Deployments: []Deployment{
 			{Provider: "openai", Model: "gpt-4.1", Dialect: "openai-chat", Weight: 3, Context: 200000, MaxOutput: 64000, Capabilities: []string{"tools", "images"},
-				Price: &Price{3e9, 15e9, 3e8, 3_750_000_001}, Tags: []string{"eu"}},
-			{Provider: "groq", Model: "llama", Weight: 1, Tags: []string{}, Price: &Price{Input: 5e8, Output: 1e9, CacheRead: 5e8, CacheWrite: 5e8}},
+				Price: rates(3e9, 15e9, 3e8, 3_750_000_001), Tags: []string{"eu"}},
+			{Provider: "groq", Model: "llama", Weight: 1, Tags: []string{}, Price: rates(5e8, 1e9, 5e8, 5e8)},
 		},
 	}}
 	wantKey := Key{

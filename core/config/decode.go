@@ -205,6 +205,7 @@ func (d *decoder) provider(id string, n *node) Provider {
 	if c := n.members["config"]; len(c.names) > 0 {
 		p.Config = c.json()
 	}
+	d.reach(&p, n)
 	for _, c := range n.members["credentials"].items {
 		cred := Credential{Name: c.str("name"), Values: map[string]Secret{}}
 		for name, v := range c.all() {
@@ -215,6 +216,15 @@ func (d *decoder) provider(id string, n *node) Provider {
 		p.Credentials = append(p.Credentials, cred)
 	}
 	return p
+}
+
+// reach decodes where a provider is and how connections to it are kept.
+func (d *decoder) reach(p *Provider, n *node) {
+	path, conns, probe := join("providers", p.ID), n.members["connections"], n.members["probe"]
+	p.BaseURLs = n.texts("base_urls")
+	p.Connections = Connections{Max: int(conns.whole("max")), Idle: int(conns.whole("idle")), Warm: int(conns.whole("warm")),
+		Keep: d.duration(conns, path+".connections", "keep")}
+	p.Probe = Probe{Every: d.duration(probe, path+".probe", "every"), Get: probe.str("kind") == "get", Path: probe.str("path")}
 }
 
 func (d *decoder) model(name string, n *node) Model {
@@ -231,23 +241,6 @@ func (d *decoder) model(name string, n *node) Model {
 		})
 	}
 	return m
-}
-
-func (d *decoder) price(n *node, path string) *Price {
-	if n.kind == null {
-		return nil
-	}
-	var p Price
-	p.Input, _ = d.money(n, path, "input")
-	p.Output, _ = d.money(n, path, "output")
-	var ok bool
-	if p.CacheRead, ok = d.money(n, path, "cache_read"); !ok {
-		p.CacheRead = p.Input
-	}
-	if p.CacheWrite, ok = d.money(n, path, "cache_write"); !ok {
-		p.CacheWrite = p.Input
-	}
-	return &p
 }
 
 func (d *decoder) router(name string, n *node) Router {

@@ -123,10 +123,54 @@ type Facts struct {
 	Messages  int
 	Tools     int
 	TextBytes int // bytes of text that the model reads, for token estimates
+	Media     Media
 	Effort    string
 	Encoding  string // of the vectors that are asked for: float, base64; "" float
 	User      string
 	State     string // what the request continues that only one account has: an earlier answer, a conversation
+}
+
+// Media is what the model reads beside text, for token estimates: how many there are, and how many bytes of those that are
+// in the request itself.
+type Media struct {
+	Images, Sounds, Videos, Documents     int
+	SoundBytes, VideoBytes, DocumentBytes int
+}
+
+// Image takes note of an image.
+func (f *Facts) Image() {
+	f.Needs |= Images
+	f.Media.Images++
+}
+
+// Sound takes note of a recording, and of the length of its base64 text.
+func (f *Facts) Sound(base64 int) {
+	f.Needs |= Audio
+	f.Media.Sounds++
+	f.Media.SoundBytes += base64 / 4 * 3
+}
+
+// Document takes note of a document, and of the length of its base64 text.
+func (f *Facts) Document(base64 int) {
+	f.Needs |= Documents
+	f.Media.Documents++
+	f.Media.DocumentBytes += base64 / 4 * 3
+}
+
+// File takes note of a file by its media type, which is in lower case: a video needs what a document needs.
+func (f *Facts) File(mime string, base64 int) {
+	switch kind, _, _ := strings.Cut(mime, "/"); kind {
+	case "image":
+		f.Image()
+	case "audio":
+		f.Sound(base64)
+	case "video":
+		f.Needs |= Documents
+		f.Media.Videos++
+		f.Media.VideoBytes += base64 / 4 * 3
+	default:
+		f.Document(base64)
+	}
 }
 
 // ObserverOptions say what answer is observed.

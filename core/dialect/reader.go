@@ -99,6 +99,14 @@ func (r *Reader) Word(i int) string {
 	return r.Text(i)
 }
 
+// Size is how long the content of a string is, as it stands there; 0 for anything else.
+func (r *Reader) Size(i int) int {
+	if i == 0 || r.Kind(i) != jsonspan.String {
+		return 0
+	}
+	return len(r.Inner(i))
+}
+
 // Object says whether the value is an object; false for 0 too, without a fault.
 func (r *Reader) Object(i int) bool { return r.is(i, jsonspan.Object, "an object") }
 

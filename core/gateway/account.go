@@ -37,7 +37,7 @@ func (r *request) narrow() *sdk.Failure {
 		return &sdk.Failure{Kind: sdk.Forbidden, Message: "nothing of the key's requests may be kept, and no deployment of " + quote(r.model) + " that could serve this one is tagged zdr"}
 	}
 	first := d.Candidates[0].ID
-	if r.key.Account != nil && r.key.Account.Budgeted() && !r.keep("budget", "its price is not known, and the key has a budget", priced) {
+	if r.key.Account != nil && r.key.Account.Budgeted() && !r.keep("budget", "its price is not known, and the key has a budget", r.priced) {
 		return &sdk.Failure{Kind: sdk.BadRequest, Message: "the key " + quote(r.key.Name) + " has a budget, and the price of the deployment " + quote(first) + " is not known", Param: "model", Final: true}
 	}
 	return nil
@@ -45,7 +45,7 @@ func (r *request) narrow() *sdk.Failure {
 
 func keepsNothing(d *catalog.Deployment) bool { return slices.Contains(d.Tags, "zdr") }
 
-func priced(d *catalog.Deployment) bool { return d.Price != nil }
+func (r *request) priced(d *catalog.Deployment) bool { return d.Price.At(r.arrived()) != nil }
 
 // keep keeps the candidates that fit, with their plans; it says whether any is left.
 func (r *request) keep(stage, why string, fits func(*catalog.Deployment) bool) bool {
@@ -75,9 +75,8 @@ func (r *request) reserve() *sdk.Failure {
 	}
 	r.need = limits.Need{Requests: 1}
 	if !r.route.count {
-		size := admit.Size{TextBytes: r.facts.TextBytes, Messages: r.facts.Messages, MaxOutput: r.facts.MaxOutput, Choices: r.choices(),
-			NoOutput: r.facts.Needs&dialect.Embeddings != 0}
-		r.need = admit.Needs(&size, account, r.decision.Candidates)
+		asked := admit.Asked{Facts: &r.facts, Choices: r.choices(), Start: r.arrived()}
+		r.need = admit.Needs(&asked, account, r.decision.Candidates, r.tokens())
 	}
 	return r.g.Admission.Reserve(unhurried(), r.gen, r.key.Key, r.need, &r.reserved)
 }
@@ -131,7 +130,7 @@ func (r *request) Begin(a *relay.Attempt) error {
 	}
 	d := a.Upstream.Deployment
 	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Model: r.model,
-		Provider: d.Provider.ID, Deployment: d.ID, Upstream: d.Model, Started: a.Started, Price: price(d.Price), Estimate: r.estimate(d)}
+		Provider: d.Provider.ID, Deployment: d.ID, Upstream: d.Model, Started: a.Started, Price: d.Price.At(a.Started), Images: int64(r.facts.Media.Images), Estimate: r.estimate(d)}
 	if a.Credential != nil {
 		c.Credential = a.Credential.Name
 	}
@@ -158,9 +157,8 @@ func (r *request) End(a *relay.Attempt) {
 	}()
 	faultpoint.Reach(faultpoint.End)
 	how, used = outcome(a), r.usage(a)
-	const beside = dialect.Tools | dialect.Images | dialect.Audio | dialect.Documents
-	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil && r.facts.Needs&beside == 0 {
-		r.g.Ledger.Tokens.Learn(a.Upstream.Deployment.Model, int64(r.facts.TextBytes), u.TotalInput()-int64(r.facts.Messages)*turnTokens)
+	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil {
+		r.g.Ledger.Tokens.LearnFrom(a.Upstream.Deployment.Model, &r.facts, u.TotalInput())
 	}
 }
 
@@ -188,32 +186,24 @@ func outcome(a *relay.Attempt) ledger.Outcome {
 	return ledger.UpstreamError
 }
 
-// price is a deployment's price as the ledger reckons with it.
-func price(p *catalog.Price) ledger.Price {
-	if p == nil {
-		return ledger.Price{}
-	}
-	return ledger.Price{Input: p.Input, Output: p.Output, CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, Known: true}
-}
-
-// What tokens are reckoned at where nobody says how many there are.
-const (
-	turnTokens  = 4 // around each message
-	usualOutput = 4096
-)
-
 // estimate is what a call may use.
 func (r *request) estimate(d *catalog.Deployment) ledger.Estimate {
-	out := r.facts.MaxOutput
-	if out == 0 {
-		out = min(d.MaxOutput, usualOutput)
+	e := ledger.Estimate{Input: r.input(d)}
+	if r.facts.Needs&dialect.Embeddings == 0 {
+		e.Output = ledger.Output(&r.facts, d.MaxOutput) * int64(r.choices())
 	}
-	return ledger.Estimate{Input: r.input(d), Output: int64(out)}
+	return e
 }
 
 // input is about how many tokens the request has for a deployment.
-func (r *request) input(d *catalog.Deployment) int64 {
-	return r.g.Ledger.Tokens.Tokens(d.Model, int64(r.facts.TextBytes)) + int64(r.facts.Messages)*turnTokens
+func (r *request) input(d *catalog.Deployment) int64 { return r.tokens().Input(d.Model, &r.facts) }
+
+// tokens is what has been learned of tokens; nothing where there is no ledger.
+func (r *request) tokens() *ledger.Estimator {
+	if r.g.Ledger == nil {
+		return new(ledger.Estimator)
+	}
+	return &r.g.Ledger.Tokens
 }
 
 // usage is what a call used. Only an answer that came to its end has the provider's last word. One that broke off is

@@ -132,7 +132,7 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		return nil // what is wrong with the provider has been said
 	}
 	d := &catalog.Deployment{ID: m.Name + "/" + conf.Provider, Name: m.Name, Provider: p.Provider, Model: conf.Model, Native: conf.Dialect,
-		Weight: conf.Weight, Context: conf.Context, MaxOutput: conf.MaxOutput, Tags: conf.Tags}
+		Weight: conf.Weight, Context: conf.Context, MaxOutput: conf.MaxOutput, Price: conf.Price, Tags: conf.Tags}
 	known := capabilities(p.Manifest, conf.Model)
 	c.abilities(d, conf, known, at)
 	if d.Context == 0 {
@@ -140,9 +140,6 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 	}
 	if d.MaxOutput == 0 {
 		d.MaxOutput = orUnlimited(known, func(k *sdk.Capabilities) int { return k.MaxOutput })
-	}
-	if conf.Price != nil {
-		d.Price = &catalog.Price{Input: int64(conf.Price.Input), Output: int64(conf.Price.Output), CacheRead: int64(conf.Price.CacheRead), CacheWrite: int64(conf.Price.CacheWrite)}
 	}
 	if err := d.Prepare(c.Dialects); err != nil {
 		path := at + ".provider"

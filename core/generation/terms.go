@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
@@ -17,14 +17,14 @@ import (
 const tokenBytes = 64
 
 // terms are those on which a deployment is asked: its model's own, else the configuration's.
-func terms(cfg *config.Config, m *config.Model, price *catalog.Price) relay.Terms {
+func terms(cfg *config.Config, m *config.Model, prices price.List) relay.Terms {
 	t := relay.Terms{
 		Connect: cfg.Timeout.Connect, FirstContent: cfg.Timeout.FirstContent, Idle: cfg.Timeout.Idle,
 		Commit: commit(cfg.Stream.Commit), HedgeAfter: m.Hedge, Continue: m.OnBreak == "continue",
 		Cancel: cfg.Stream.Cancel, DrainTime: cfg.Stream.DrainLimit, DrainBytes: cfg.Stream.DrainBytes,
 	}
-	if price != nil && price.Output > 0 && cfg.Stream.DrainUSD > 0 {
-		affordable := float64(cfg.Stream.DrainUSD) / float64(price.Output) * 1e6 * tokenBytes
+	if most := prices.MostOutput(); most > 0 && cfg.Stream.DrainUSD > 0 {
+		affordable := float64(cfg.Stream.DrainUSD) / float64(most) * 1e6 * tokenBytes
 		t.DrainBytes = int64(min(affordable, float64(t.DrainBytes)))
 	}
 	if m.Commit != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/relay"
 )
 
@@ -33,12 +34,16 @@ func TestTerms(t *testing.T) {
 	if got := terms(cfg, &config.Model{Commit: "whole", OnDisconnect: "drain", Hedge: time.Second}, nil); got.Cancel || got.HedgeAfter != time.Second || got.Commit.Rule != relay.OnWhole {
 		t.Errorf("what the model says: %+v", got)
 	}
-	cfg.Stream.DrainUSD = 1e7                      // a cent
-	dear := &catalog.Price{Output: 100 * 1e9}      // 100 USD for a million tokens: a cent buys 100
-	cheap := &catalog.Price{Output: 1e6, Input: 1} // a thousandth: it buys ten million
-	for price, want := range map[*catalog.Price]int64{dear: 100 * tokenBytes, cheap: 1 << 20, {Output: 0}: 1 << 20} {
-		if got := terms(cfg, &config.Model{}, price); got.DrainBytes != want {
-			t.Errorf("a cent at %+v: %d bytes, want %d", price, got.DrainBytes, want)
+	cfg.Stream.DrainUSD = 1e7                               // a cent
+	dear := price.Flat(price.Rates{Output: 100 * 1e9})      // 100 USD for a million tokens: a cent buys 100
+	cheap := price.Flat(price.Rates{Output: 1e6, Input: 1}) // a thousandth: it buys ten million
+	later := price.List{cheap[0], {From: time.Unix(1<<40, 0), Rates: price.Rates{Output: 1e6, Reasoning: 100 * 1e9}}}
+	for _, f := range []struct {
+		prices price.List
+		want   int64
+	}{{dear, 100 * tokenBytes}, {cheap, 1 << 20}, {later, 100 * tokenBytes}, {price.Flat(price.Rates{}), 1 << 20}} {
+		if got := terms(cfg, &config.Model{}, f.prices); got.DrainBytes != f.want {
+			t.Errorf("a cent at %+v: %d bytes, want %d", f.prices, got.DrainBytes, f.want)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // A journal is a file of a head and cells. It is written through a mapping, in the machine's own order of bytes, and read
@@ -34,7 +36,7 @@ type head struct {
 const (
 	headSize       = 4096
 	cellSize       = 1024
-	journalVersion = 1
+	journalVersion = 2
 	byteOrder      = 0x0102030405060708
 	maxJournals    = 16 // of processes that live in one folder at once, and of dead ones
 	maxCells       = 1 << 20
@@ -70,9 +72,7 @@ const stateBits = 3
 type made struct {
 	seq                                                                     uint64
 	attempt, generation, started                                            int64 // started: microseconds since 1970
-	input, output, cacheRead, cacheWrite, reasoning                         int64 // price
-	priced                                                                  int64
-	estimateInput, estimateOutput                                           int64
+	estimateInput, estimateOutput, estimateCost                             int64
 	requestID, key, team, model, provider, deployment, upstream, credential uint16 // lengths
 	size                                                                    uint16 // of all texts
 }
@@ -84,11 +84,8 @@ func put(seq uint64, s state) uint64 { return seq<<stateBits | uint64(s) }
 // stands first.
 func (c *cell) reserve(seq uint64, call *Call, s state) {
 	c.made = made{seq: seq, attempt: int64(call.Attempt), generation: call.Generation, started: call.Started.UnixMicro(),
-		input: call.Price.Input, output: call.Price.Output, cacheRead: call.Price.CacheRead, cacheWrite: call.Price.CacheWrite, reasoning: call.Price.Reasoning,
-		estimateInput: call.Estimate.Input, estimateOutput: call.Estimate.Output}
-	if call.Price.Known {
-		c.made.priced = 1
-	}
+		estimateInput: call.Estimate.Input, estimateOutput: call.Estimate.Output,
+		estimateCost: call.Price.Cost(call.Estimate.within(sdk.Usage{}), call.Images)}
 	c.add(&c.made.requestID, call.RequestID)
 	c.add(&c.made.key, call.Key)
 	c.add(&c.made.team, call.Team)
@@ -139,7 +136,7 @@ func (c *cell) endingSum() uint64 {
 	return xxhash.Sum64(unsafe.Slice((*byte)(unsafe.Pointer(&c.end)), unsafe.Sizeof(c.end)))
 }
 
-// call reads a call back; false where the cell is damaged.
+// call reads a call back, all but its price; false where the cell is damaged.
 func (c *cell) call() (Call, bool) {
 	m := &c.made
 	if m.seq != c.seq() || int(m.size) > len(c.text) || c.sum != c.callSum() {
@@ -153,7 +150,6 @@ func (c *cell) call() (Call, bool) {
 	}
 	return Call{RequestID: next(m.requestID), Key: next(m.key), Team: next(m.team), Model: next(m.model), Provider: next(m.provider),
 		Deployment: next(m.deployment), Upstream: next(m.upstream), Credential: next(m.credential), Attempt: int(m.attempt), Generation: m.generation, Started: time.UnixMicro(m.started),
-		Price:    Price{Input: m.input, Output: m.output, CacheRead: m.cacheRead, CacheWrite: m.cacheWrite, Reasoning: m.reasoning, Known: m.priced == 1},
 		Estimate: Estimate{Input: m.estimateInput, Output: m.estimateOutput}}, true
 }
 
@@ -274,10 +270,22 @@ func readJournal(f io.ReaderAt, size int64) ([]cell, error) {
 		return nil, nil
 	case h.magic != magic || h.order != byteOrder:
 		return nil, errors.New("want a journal that was written on this machine")
+	case h.version != journalVersion && h.cellSize == cellSize && allFree(cellsOf(mem)):
+		return nil, nil // an older penstock has closed it
 	case h.version != journalVersion || h.cellSize != cellSize:
 		return nil, fmt.Errorf("version %d: want %d: end it with the penstock that wrote it", h.version, journalVersion)
 	}
 	return cellsOf(mem), nil
+}
+
+// allFree says whether no cell has a call. The word stands first in the cells of all versions.
+func allFree(cells []cell) bool {
+	for i := range cells {
+		if cells[i].state() != free {
+			return false
+		}
+	}
+	return true
 }
 
 // release gives the journal up to others. The mapping stays, and ends with its ledger; it would hold the lock, too.

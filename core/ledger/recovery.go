@@ -117,6 +117,7 @@ func leftOver(cells []cell, now time.Time) (rows []store.Row, done Recovery) {
 		case whole && (s == sent || s == intended):
 			done.Charged++
 			end = crashed(&call, true, now)
+			end.cost = c.made.estimateCost
 		default:
 			done.Damaged++
 			continue
@@ -126,7 +127,7 @@ func leftOver(cells []cell, now time.Time) (rows []store.Row, done Recovery) {
 	return rows, done
 }
 
-// crashed is how a call ended whose process died.
+// crashed is how a call ended whose process died, but for its cost: what the price was is not in the journal.
 func crashed(c *Call, sent bool, now time.Time) ending {
 	e := settle(c, Crashed, sdk.Usage{}, sent)
 	e.ended = max(now.UnixMicro(), c.Started.UnixMicro())

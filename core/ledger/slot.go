@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -21,7 +22,8 @@ type Call struct {
 	Upstream   string // the model as the provider calls it
 	Credential string
 	Started    time.Time
-	Price      Price
+	Price      *price.Period // nil: not known; the call costs nothing, and its row is marked as estimated
+	Images     int64         // in the request, where the price has one for them
 	Estimate   Estimate
 }
 
@@ -79,8 +81,8 @@ func settle(c *Call, o Outcome, u sdk.Usage, sent bool) ending {
 	case u.Known:
 		end.status = uint64(settled)
 		end.count(u)
-		end.cost = c.Price.Cost(u)
-		end.set(isEstimated, u.Disputed || !c.Price.Known)
+		end.cost = c.Price.Cost(u, c.Images)
+		end.set(isEstimated, u.Disputed || c.Price == nil)
 	case !sent || o.refunded():
 		end.status = uint64(refunded)
 		end.set(mayCost, sent && o.unanswered())
@@ -88,7 +90,7 @@ func settle(c *Call, o Outcome, u sdk.Usage, sent bool) ending {
 		u = c.Estimate.within(u)
 		end.status = uint64(estimated)
 		end.count(u)
-		end.cost = c.Price.Cost(u)
+		end.cost = c.Price.Cost(u, c.Images)
 		end.set(isEstimated, true)
 	}
 	return end
@@ -108,10 +110,14 @@ func (e Estimate) within(u sdk.Usage) sdk.Usage {
 // ending is how a call ended, as it stands in the journal; all of its fields are as wide as a word, so that a checksum over
 // them meets no gap.
 type ending struct {
-	seq                                                   uint64
-	outcome, status, flags                                uint64
-	ended                                                 int64 // microseconds since 1970
-	input, cacheRead, cacheWrite, output, reasoning, cost int64
+	seq                                         uint64
+	outcome, status, flags                      uint64
+	ended                                       int64 // microseconds since 1970
+	input, audioInput, imageInput               int64 // tokens in parts, as in sdk.Usage
+	cacheRead, cacheWrite, cacheWriteHour       int64
+	output, reasoning, audioOutput, imageOutput int64
+	searches                                    int64
+	cost                                        int64
 }
 
 // The flags of an ending.
@@ -127,15 +133,25 @@ func (e *ending) set(flag uint64, on bool) {
 }
 
 func (e *ending) count(u sdk.Usage) {
-	e.input, e.cacheRead, e.cacheWrite, e.output, e.reasoning = u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning
+	e.input, e.audioInput, e.imageInput = u.Input, u.AudioInput, u.ImageInput
+	e.cacheRead, e.cacheWrite, e.cacheWriteHour = u.CacheRead, u.CacheWrite, u.CacheWriteHour
+	e.output, e.reasoning, e.audioOutput, e.imageOutput = u.Output, u.Reasoning, u.AudioOutput, u.ImageOutput
+	e.searches = u.Searches
+}
+
+// used is what was counted.
+func (e *ending) used() sdk.Usage {
+	return sdk.Usage{Input: e.input, AudioInput: e.audioInput, ImageInput: e.imageInput, CacheRead: e.cacheRead, CacheWrite: e.cacheWrite, CacheWriteHour: e.cacheWriteHour,
+		Output: e.output, Reasoning: e.reasoning, AudioOutput: e.audioOutput, ImageOutput: e.imageOutput, Searches: e.searches}
 }
 
 // row is the call as the store keeps it.
 func (c *Call) row(e *ending) store.Row {
+	u := e.used()
 	return store.Row{RequestID: c.RequestID, Attempt: c.Attempt, Generation: c.Generation, Key: c.Key, Team: c.Team, Model: c.Model,
 		Provider: c.Provider, Deployment: c.Deployment, UpstreamModel: c.Upstream, Credential: c.Credential,
 		StartedAt: c.Started, EndedAt: time.UnixMicro(e.ended), Status: status(e.status).String(), Outcome: Outcome(e.outcome).String(),
-		InputTokens: e.input + e.cacheRead + e.cacheWrite, CacheReadTokens: e.cacheRead, CacheWriteTokens: e.cacheWrite,
-		OutputTokens: e.output + e.reasoning, ReasoningTokens: e.reasoning, CostNanoUSD: e.cost,
+		InputTokens: u.TotalInput(), CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrites(),
+		OutputTokens: u.TotalOutput(), ReasoningTokens: u.Reasoning, CostNanoUSD: e.cost,
 		Estimated: e.flags&isEstimated != 0, PossibleCost: e.flags&mayCost != 0}
 }

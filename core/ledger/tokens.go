@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/penstock-gateway/penstock/core/dialect"
 )
 
 // Estimator reckons how many tokens a text has from its bytes, by the family of the model, and learns from what providers
@@ -34,6 +36,56 @@ func (e *Estimator) Tokens(model string, bytes int64) int64 {
 	}
 	bytes = min(bytes, 1<<40) // keeps the product from overflowing
 	return max(1, (bytes*ratioOne+ratio-1)/ratio)
+}
+
+// What stands beside text is reckoned by the published rules of the provider that counts most.
+const (
+	turnTokens  = 4    // around each message
+	imageTokens = 1600 // Anthropic's most (https://docs.claude.com/en/docs/build-with-claude/vision); OpenAI's 85 and 170 a tile come to 1,445, Gemini's 258 a tile to less
+	pageTokens  = 3000 // of a document, at the most (https://docs.claude.com/en/docs/build-with-claude/pdf-support)
+	pageBytes   = 50_000
+	soundTokens = 32                // a second (https://ai.google.dev/gemini-api/docs/tokens); OpenAI counts 10
+	soundBytes  = 2000              // a second of what is spoken, at the least: 16 kbit/s
+	videoTokens = 263 + soundTokens // a second (the same page)
+	videoBytes  = 50_000            // a second: 400 kbit/s
+	awaySeconds = 60                // of a recording that is not in the request
+	usualOutput = 4096              // where a request does not say how long its answer may be; as is sent where a provider demands a limit
+	mostTokens  = 1 << 40
+)
+
+// Input reckons the tokens of a request for a model, by its name as the provider has it.
+func (e *Estimator) Input(model string, f *dialect.Facts) int64 {
+	m := &f.Media
+	return e.Tokens(model, int64(f.TextBytes)) + int64(f.Messages)*turnTokens + int64(m.Images)*imageTokens +
+		int64(max(m.Documents, parts(m.DocumentBytes, pageBytes)))*pageTokens +
+		int64(seconds(m.Sounds, m.SoundBytes, soundBytes))*soundTokens + int64(seconds(m.Videos, m.VideoBytes, videoBytes))*videoTokens
+}
+
+// seconds reckons how long recordings are. How long one is that is not in the request nobody knows.
+func seconds(n, bytes, rate int) int {
+	if n > 0 && bytes == 0 {
+		return n * awaySeconds
+	}
+	return max(n, parts(bytes, rate))
+}
+
+func parts(bytes, size int) int { return (bytes + size - 1) / size }
+
+// Output is how many tokens an answer may have: as many as the request says, else as answers usually need and the model can
+// give.
+func Output(f *dialect.Facts, most int) int64 {
+	if f.MaxOutput > 0 {
+		return int64(min(f.MaxOutput, mostTokens))
+	}
+	return int64(min(most, usualOutput))
+}
+
+// LearnFrom takes note of what a provider counted for a request. Nothing is learned from one that has more than text.
+func (e *Estimator) LearnFrom(model string, f *dialect.Facts, input int64) {
+	const beside = dialect.Tools | dialect.Images | dialect.Audio | dialect.Documents
+	if f.Needs&beside == 0 {
+		e.Learn(model, int64(f.TextBytes), input-int64(f.Messages)*turnTokens)
+	}
 }
 
 // Learn takes note of what a provider counted for a text.

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/store"
 )
@@ -73,7 +74,7 @@ func testTable(routers ...*route.Router) *route.Table {
 		m := &catalog.Model{Name: fmt.Sprintf("m%d", i)}
 		for j := range 3 {
 			d := &catalog.Deployment{ID: fmt.Sprintf("m%d/%d", i, j), Name: m.Name, Provider: &catalog.Provider{ID: fmt.Sprintf("p%d", j)}, Weight: 1, Context: 1000 << j,
-				MaxOutput: catalog.Unlimited, Can: ^dialect.Need(0), Price: &catalog.Price{Input: int64(1+i) * 1e9, Output: int64(1+j) * 1e9}}
+				MaxOutput: catalog.Unlimited, Can: ^dialect.Need(0), Price: price.Flat(price.Rates{Input: int64(1+i) * 1e9, Output: int64(1+j) * 1e9})}
 			watch[d] = route.Watch{Deployment: new(backend)}
 			m.Deployments = append(m.Deployments, d)
 		}

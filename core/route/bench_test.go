@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/policies"
 )
@@ -34,7 +35,7 @@ func benchTable(b *testing.B, workers route.Workers, on *health.Registry) *route
 		for j := range 4 {
 			list = append(list, &catalog.Deployment{ID: fmt.Sprintf("m%d/%d", i, j), Name: fmt.Sprintf("m%d", i), Provider: &catalog.Provider{ID: "p"},
 				Weight: 1, Context: 200_000, MaxOutput: 64_000, Can: dialect.Tools | dialect.Images,
-				Price: &catalog.Price{Input: int64(i*7%16+1) * 1e9, Output: int64(j+1) * 1e9}})
+				Price: price.Flat(price.Rates{Input: int64(i*7%16+1) * 1e9, Output: int64(j+1) * 1e9})})
 			watch[list[j]] = route.Watch{Deployment: on.Backend(list[j].ID), Accounts: []route.Account{account}}
 		}
 		models = append(models, &catalog.Model{Name: fmt.Sprintf("m%d", i), Strategy: catalog.Strategy(i % 3), Deployments: list})

@@ -189,10 +189,10 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 		b.skip(b.name, "disabled", off)
 		return
 	}
-	for _, d := range x.table.deployments(b.model) {
+	for _, d := range x.table.deployments(b.model, x.q.Now) {
 		if why := x.off(d.ID); why != "" {
 			b.skip(d.ID, "disabled", why)
-		} else if why := x.prefs.refuse(d.Deployment, b.variant); why != "" {
+		} else if why := x.prefs.refuse(d.Deployment, b.variant, x.q.Now); why != "" {
 			b.skip(d.ID, "provider", why)
 		} else if stage, why := unfit(d.Deployment, x.q.Facts); stage != "" {
 			b.skip(d.ID, stage, why)

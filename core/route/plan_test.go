@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 // TestPlans holds plans to stand with their candidates, whosever branches these are from and however they are ordered.
@@ -11,9 +12,9 @@ func TestPlans(t *testing.T) {
 	const once = "def plan(req, targets):\n    for i, t in enumerate(targets):\n        attempt(t, retries = i)\n"
 	const bad = "def plan(req, targets):\n    attempt(targets[1], retries = 11)\n"
 	dear := deployment("b1", 1)
-	dear.Price = &catalog.Price{Input: 9e9}
+	dear.Price = price.Flat(price.Rates{Input: 9e9})
 	cheap := deployment("c1", 1)
-	cheap.Price = &catalog.Price{Input: 1e9}
+	cheap.Price = price.Flat(price.Rates{Input: 1e9})
 	on := table([]*catalog.Model{model("a", catalog.Ordered, deployment("a1", 1), deployment("a2", 1)), model("b", catalog.Ordered, dear), model("c", catalog.Ordered, cheap)},
 		router(t, "plans", branches("a", "b")+once), router(t, "plain", branches("c")),
 		router(t, "mixed", branches("a", "plans", "plain", "c")+once), router(t, "bad", branches("a")+bad), router(t, "falls", branches("a")+bad, "b"))

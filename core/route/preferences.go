@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 // Preferences are what a request says of providers (OpenRouter's `provider` member). The zero value prefers nothing.
@@ -33,8 +35,8 @@ const (
 )
 
 // refuse says why a deployment is not wanted; "" where it is.
-func (p *Preferences) refuse(d *catalog.Deployment, v variant) string {
-	if v.free && (d.Price == nil || d.Price.Input != 0 || d.Price.Output != 0) {
+func (p *Preferences) refuse(d *catalog.Deployment, v variant, now time.Time) string {
+	if v.free && !free(rates(d, now)) {
 		return "not free"
 	}
 	if p.Only == nil && p.Ignore == nil && !p.NoFallbacks && p.MaxInput == nil && p.MaxOutput == nil {
@@ -52,14 +54,17 @@ func (p *Preferences) refuse(d *catalog.Deployment, v variant) string {
 	if p.MaxInput == nil && p.MaxOutput == nil {
 		return ""
 	}
-	if d.Price == nil {
+	r := rates(d, now)
+	if r == nil {
 		return "its price is not known, and provider.max_price is said"
 	}
-	if why := above("input", d.Price.Input, p.MaxInput); why != "" {
+	if why := above("input", r.Input, p.MaxInput); why != "" {
 		return why
 	}
-	return above("output", d.Price.Output, p.MaxOutput)
+	return above("output", r.Output, p.MaxOutput)
 }
+
+func free(r *price.Rates) bool { return r != nil && r.Input == 0 && r.Output == 0 && r.Request == 0 }
 
 func above(what string, price int64, limit *int64) string {
 	if limit == nil || price <= *limit {
@@ -93,7 +98,7 @@ func (x *expansion) arrange(list []*catalog.Deployment, v variant) {
 		}
 		switch by {
 		case ByPrice:
-			return byPrice(a, b)
+			return byPrice(a, b, x.q.Now)
 		case ByThroughput:
 			return bySpeed(x.load(a), x.load(b))
 		case ByLatency:

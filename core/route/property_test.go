@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -74,7 +75,7 @@ func drawCatalog(t *rapid.T) *catalog.Catalog {
 				d.Can = dialect.Images
 			}
 			if bits>>18&3 != 0 {
-				d.Price = &catalog.Price{Input: int64(bits >> 20 & 7 * 1e9), Output: int64(bits >> 23 & 7 * 1e9)}
+				d.Price = price.Flat(price.Rates{Input: int64(bits >> 20 & 7 * 1e9), Output: int64(bits >> 23 & 7 * 1e9)})
 			}
 			m.Deployments = append(m.Deployments, d)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/store"
 )
 
@@ -33,18 +34,18 @@ type PictureModel struct {
 
 // PictureTarget is a deployment in a picture. Weight, limits and abilities are as in catalog.Deployment.
 type PictureTarget struct {
-	ID         string         `json:"id"`
-	Provider   string         `json:"provider"`
-	Weight     int            `json:"weight"`
-	Context    int            `json:"context"`
-	MaxOutput  int            `json:"max_output"`
-	Can        dialect.Need   `json:"can"`
-	Price      *catalog.Price `json:"price,omitempty"`
-	Tags       []string       `json:"tags,omitempty"`
-	Health     string         `json:"health"`
-	Quarantine string         `json:"quarantine,omitempty"`
-	Credential string         `json:"credential"`
-	Stats      health.Stats   `json:"stats,omitzero"`
+	ID         string       `json:"id"`
+	Provider   string       `json:"provider"`
+	Weight     int          `json:"weight"`
+	Context    int          `json:"context"`
+	MaxOutput  int          `json:"max_output"`
+	Can        dialect.Need `json:"can"`
+	Price      *price.Rates `json:"price,omitempty"` // of a usual request, at the time
+	Tags       []string     `json:"tags,omitempty"`
+	Health     string       `json:"health"`
+	Quarantine string       `json:"quarantine,omitempty"`
+	Credential string       `json:"credential"`
+	Stats      health.Stats `json:"stats,omitzero"`
 }
 
 // Input is a request as routing saw it. It holds no text of the conversation.
@@ -207,7 +208,7 @@ func (s *Statistics) Picture() *Picture {
 		to.Name, to.Strategy, to.Tags, to.Targets = m.Name, m.Strategy, m.Tags, make([]PictureTarget, len(m.Deployments))
 		for j, d := range m.Deployments {
 			got := &s.targets[s.table.targets[d].place]
-			to.Targets[j] = PictureTarget{ID: d.ID, Weight: d.Weight, Context: d.Context, MaxOutput: d.MaxOutput, Can: d.Can, Price: d.Price, Tags: d.Tags,
+			to.Targets[j] = PictureTarget{ID: d.ID, Weight: d.Weight, Context: d.Context, MaxOutput: d.MaxOutput, Can: d.Can, Price: rates(d, s.at), Tags: d.Tags,
 				Health: got.health, Quarantine: got.quarantine, Credential: got.credential, Stats: got.stats}
 			if d.Provider != nil {
 				to.Targets[j].Provider = d.Provider.ID
@@ -254,7 +255,10 @@ func NewReplayer(p *Picture, routers []*Router) *Replayer {
 				providers[t.Provider] = &catalog.Provider{ID: t.Provider}
 			}
 			d := &catalog.Deployment{ID: t.ID, Name: from.Name, Provider: providers[t.Provider], Weight: t.Weight, Context: t.Context, MaxOutput: t.MaxOutput,
-				Can: t.Can, Price: t.Price, Tags: t.Tags}
+				Can: t.Can, Tags: t.Tags}
+			if t.Price != nil {
+				d.Price = price.Flat(*t.Price)
+			}
 			m.Deployments = append(m.Deployments, d)
 			measured[d] = measurement{t.Health, t.Quarantine, t.Credential, t.Stats}
 			backend, account := r.stand(t.ID, t.Health), r.stand(accountOf+t.ID, "up")
@@ -287,10 +291,10 @@ func (t *Table) show(measured map[*catalog.Deployment]measurement) {
 	s := &Statistics{table: t, at: forever, targets: make([]statistic, len(t.targets)), listed: make([]policy.Model, len(t.catalog.Models))}
 	for d, one := range t.targets {
 		m := measured[d]
-		s.targets[one.place] = statistic{m, policy.BoxTarget(m.describe(d))}
+		s.targets[one.place] = statistic{m, policy.BoxTarget(m.describe(d, s.at))}
 	}
 	for i, m := range t.catalog.Models {
-		s.listed[i] = describeModel(m)
+		s.listed[i] = describeModel(m, s.at)
 		s.sum(&s.listed[i], t.lists[m])
 	}
 	s.models = policy.BoxModels(s.listed)

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -155,7 +156,7 @@ func TestWeightedDrawsInProportion(t *testing.T) {
 func TestCheapestAndSuffixes(t *testing.T) {
 	price := func(id string, in, out int64) *catalog.Deployment {
 		d := deployment(id, 1)
-		d.Price = &catalog.Price{Input: in * 1e9, Output: out * 1e9}
+		d.Price = price.Flat(price.Rates{Input: in * 1e9, Output: out * 1e9})
 		return d
 	}
 	list := func() []*catalog.Deployment {

@@ -49,7 +49,7 @@ const statisticsAge = 250 * time.Millisecond
 // Statistics gives statistics that are not older than statisticsAge, or nearly so where another request is making them.
 func (t *Table) Statistics(now time.Time) *Statistics {
 	s := t.measured.now.Load()
-	if len(t.backends) == 0 || now.Sub(s.at) < statisticsAge || !t.measured.mu.TryLock() {
+	if len(t.backends) == 0 && !t.dated || now.Sub(s.at) < statisticsAge || !t.measured.mu.TryLock() {
 		return s
 	}
 	defer t.measured.mu.Unlock()
@@ -68,12 +68,12 @@ func (t *Table) measure(was *Statistics, now time.Time) *Statistics {
 		for _, one := range t.lists[m] {
 			i := one.place
 			got := one.measure(reports)
-			if was != nil && was.targets[i].measurement == got {
+			if was != nil && was.targets[i].measurement == got && !one.Price.Turns(was.at, now) {
 				s.targets[i] = was.targets[i]
 				continue
 			}
 			changed = true
-			s.targets[i] = statistic{got, policy.BoxTarget(got.describe(one.Deployment))}
+			s.targets[i] = statistic{got, policy.BoxTarget(got.describe(one.Deployment, now))}
 		}
 	}
 	if !changed {
@@ -82,7 +82,7 @@ func (t *Table) measure(was *Statistics, now time.Time) *Statistics {
 	}
 	s.listed = make([]policy.Model, len(t.catalog.Models))
 	for i, m := range t.catalog.Models {
-		s.listed[i] = describeModel(m)
+		s.listed[i] = describeModel(m, now)
 		s.sum(&s.listed[i], t.lists[m])
 	}
 	s.models = policy.BoxModels(s.listed)
@@ -152,8 +152,8 @@ func (one *target) credential(of []report) string {
 }
 
 // describe gives a target as policies see it.
-func (m *measurement) describe(d *catalog.Deployment) *policy.Target {
-	t := describeTarget(d)
+func (m *measurement) describe(d *catalog.Deployment, now time.Time) *policy.Target {
+	t := describeTarget(d, now)
 	t.Health, t.Quarantine, t.Credential = m.health, m.quarantine, m.credential
 	t.Latency, t.ErrorRate, t.InFlight = latencyOf(&m.stats), m.stats.ErrorRate, int(m.stats.InFlight)
 	return t
@@ -223,7 +223,7 @@ func DescribeRequest(f *dialect.Facts, dialectName string, at time.Time, seed ui
 	return r
 }
 
-func describeTarget(d *catalog.Deployment) *policy.Target {
+func describeTarget(d *catalog.Deployment, now time.Time) *policy.Target {
 	t := &policy.Target{Model: d.Name, Deployment: d.ID, Context: d.Context, MaxOutput: d.MaxOutput,
 		Capabilities: d.Can.Names(), Tags: d.Tags, Weight: d.Weight, Health: "up", Credential: "ok"}
 	if d.Provider != nil {
@@ -231,19 +231,19 @@ func describeTarget(d *catalog.Deployment) *policy.Target {
 	}
 	unknown := math.Inf(1)
 	t.Price = policy.Price{Input: unknown, Output: unknown, CacheRead: unknown, CacheWrite: unknown}
-	if p := d.Price; p != nil {
+	if p := rates(d, now); p != nil {
 		t.Price = policy.Price{Input: usd(p.Input), Output: usd(p.Output), CacheRead: usd(p.CacheRead), CacheWrite: usd(p.CacheWrite)}
 	}
 	return t
 }
 
-func describeModel(m *catalog.Model) policy.Model {
+func describeModel(m *catalog.Model, now time.Time) policy.Model {
 	out := policy.Model{Name: m.Name, Tags: slices.Clone(m.Tags), Price: math.Inf(1), Deployments: len(m.Deployments), Healthy: len(m.Deployments)}
 	var can dialect.Need
 	for _, d := range m.Deployments {
 		can |= d.Can
 		out.Context, out.MaxOutput = max(out.Context, d.Context), max(out.MaxOutput, d.MaxOutput)
-		out.Price = min(out.Price, blended(d)/4/1e9)
+		out.Price = min(out.Price, blended(d, now)/4/1e9)
 		for _, tag := range d.Tags {
 			if !slices.Contains(out.Tags, tag) {
 				out.Tags = append(out.Tags, tag)

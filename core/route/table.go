@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/price"
 )
 
 // Options say what a table is made of.
@@ -37,11 +38,12 @@ type Table struct {
 	disabled map[string]bool
 	off      *Disabled
 	byID     map[string]*catalog.Model    // a deployment by itself
-	lists    map[*catalog.Model][]*target // in the order of the strategy
+	lists    map[*catalog.Model][]*target // in the order of the strategy, but for prices that depend on the time
 	targets  map[*catalog.Deployment]*target
 	backends []Backend
 	measured measured
 	workers  Workers
+	dated    bool // a price depends on the time
 }
 
 // NewTable makes a table.
@@ -62,12 +64,12 @@ func NewTable(o Options) *Table {
 			one := t.watch(d, o.Health, places)
 			t.byID[d.ID], t.lists[alone], t.targets[d] = alone, []*target{one}, one
 		}
-		list := slices.Clone(m.Deployments)
-		if m.Strategy == catalog.Cheapest {
-			slices.SortStableFunc(list, byPrice)
-		}
-		for _, d := range list {
+		for _, d := range m.Deployments {
 			t.lists[m] = append(t.lists[m], t.targets[d])
+			t.dated = t.dated || d.Price.Dated()
+		}
+		if m.Strategy == catalog.Cheapest {
+			sortByPrice(t.lists[m], time.Time{})
 		}
 	}
 	t.measured.now.Store(t.measure(nil, time.Time{}))
@@ -117,7 +119,14 @@ func (t *Table) Router(name string) (*Router, bool) {
 
 // deployments gives a model's deployments in the order of its strategy; drawing by weight, and what is measured, are left
 // to be looked at.
-func (t *Table) deployments(m *catalog.Model) []*target { return t.lists[m] }
+func (t *Table) deployments(m *catalog.Model, now time.Time) []*target {
+	list := t.lists[m]
+	if t.dated && m.Strategy == catalog.Cheapest {
+		list = slices.Clone(list)
+		sortByPrice(list, now)
+	}
+	return list
+}
 
 // found is what stands behind a name: a router, or a model; neither where it is unknown.
 type found struct {
@@ -162,15 +171,28 @@ func usd(nano int64) float64 { return float64(nano) / 1e9 }
 
 // blended is the price by which deployments are compared when nothing is known of the request: three tokens in for one
 // out, as conversations are. It is in nano-USD for four million tokens.
-func blended(d *catalog.Deployment) float64 {
-	if d.Price == nil {
+func blended(d *catalog.Deployment, now time.Time) float64 {
+	r := rates(d, now)
+	if r == nil {
 		return math.Inf(1)
 	}
-	return 3*float64(d.Price.Input) + float64(d.Price.Output)
+	return 3*float64(r.Input) + float64(r.Output)
 }
 
-func byPrice(a, b *catalog.Deployment) int {
-	switch x, y := blended(a), blended(b); {
+// rates are those of a usual request at a time; nil where the price is not known.
+func rates(d *catalog.Deployment, now time.Time) *price.Rates {
+	if p := d.Price.At(now); p != nil {
+		return &p.Rates
+	}
+	return nil
+}
+
+func sortByPrice(list []*target, now time.Time) {
+	slices.SortStableFunc(list, func(a, b *target) int { return byPrice(a.Deployment, b.Deployment, now) })
+}
+
+func byPrice(a, b *catalog.Deployment, now time.Time) int {
+	switch x, y := blended(a, now), blended(b, now); {
 	case x < y:
 		return -1
 	case x > y:

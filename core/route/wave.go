@@ -93,7 +93,7 @@ func (x *expansion) survey(list []branch) {
 			continue
 		}
 		load := x.measures(&list[i])
-		for _, t := range x.table.deployments(list[i].model) {
+		for _, t := range x.table.deployments(list[i].model, x.q.Now) {
 			if t.backend >= 0 {
 				w.read(x.table, t.backend, x.q.Now, load)
 			}

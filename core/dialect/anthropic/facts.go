@@ -157,12 +157,14 @@ func (r *facts) block(b int) (call bool) {
 	case r.Is(t, "text"):
 		r.text(b, "text")
 	case r.Is(t, "image"):
-		r.need(dialect.Images)
+		r.f.Image()
 	case r.Is(t, "document"):
-		r.need(dialect.Documents)
 		source := r.Get(b, "source")
 		if r.Is(r.Get(source, "type"), "text") {
+			r.need(dialect.Documents)
 			r.text(source, "data")
+		} else {
+			r.f.Document(r.Size(r.Get(source, "data")))
 		}
 	case r.Is(t, "tool_use"):
 		r.need(dialect.Tools)

@@ -171,15 +171,7 @@ func (r *facts) part(p int) (call bool) {
 			r.Content(v)
 			r.f.TextBytes += len(r.Inner(v))
 		case "inlineData", "fileData":
-			mime := strings.ToLower(r.Word(r.get(v, "mimeType")))
-			switch {
-			case strings.HasPrefix(mime, "image/"):
-				r.need(dialect.Images)
-			case strings.HasPrefix(mime, "audio/"):
-				r.need(dialect.Audio)
-			default:
-				r.need(dialect.Documents)
-			}
+			r.f.File(strings.ToLower(r.Word(r.get(v, "mimeType"))), r.Size(r.get(v, "data")))
 		case "functionCall":
 			call = true
 			r.f.TextBytes += len(r.Raw(v))

@@ -211,9 +211,9 @@ func (r *facts) part(p int) {
 			r.f.TextBytes += len(r.Inner(text))
 		}
 	case r.Is(t, "image_url"):
-		r.need(dialect.Images)
+		r.f.Image()
 	case r.Is(t, "input_audio"):
-		r.need(dialect.Audio)
+		r.f.Sound(r.Size(r.Get(r.Get(p, "input_audio"), "data")))
 	case r.Is(t, "file"), r.Is(t, "document_url"):
 		r.file(p)
 	default:
@@ -223,11 +223,12 @@ func (r *facts) part(p int) {
 
 // file is a document, or an image that is sent as a file.
 func (r *facts) file(p int) {
-	if data := r.Get(r.Get(p, "file"), "file_data"); data > 0 && r.Kind(data) == jsonspan.String {
+	data := r.Get(r.Get(p, "file"), "file_data")
+	if data > 0 && r.Kind(data) == jsonspan.String {
 		if mime, _, ok := dialect.SplitDataURL(r.Inner(data)); ok && strings.HasPrefix(mime, "image/") {
-			r.need(dialect.Images)
+			r.f.Image()
 			return
 		}
 	}
-	r.need(dialect.Documents)
+	r.f.Document(r.Size(data))
 }

@@ -184,14 +184,14 @@ func (r *facts) part(p int) {
 	case t == 0:
 		r.Missing(p, "type")
 	case r.Is(t, "input_image"):
-		r.need(dialect.Images)
+		r.f.Image()
 	case r.Is(t, "input_audio"):
-		r.need(dialect.Audio)
+		r.f.Sound(r.Size(r.Get(r.Get(p, "input_audio"), "data")))
 	case r.Is(t, "input_file"):
 		if r.imageFile(p) {
-			r.need(dialect.Images)
+			r.f.Image()
 		} else {
-			r.need(dialect.Documents)
+			r.f.Document(r.Size(r.Get(p, "file_data")))
 		}
 	default:
 		if text := r.Get(p, "text"); text > 0 && r.Kind(text) == jsonspan.String {
