@@ -1,8 +1,8 @@
 // Package bytequeue is the queue between an upstream's reader and a client's writer: bounded in bytes, not in messages.
-// A full queue makes the producer wait, so that the upstream is not read and TCP pushes back; the consumer takes all that
-// is queued at once.
+// A producer waits for room before it reads, so that the upstream of a full queue is not read and TCP pushes back; the
+// consumer takes many messages at once.
 //
-// It starts no goroutine. PushUntil bounds the producer's wait; how long the consumer may wait is for the caller's
+// It starts no goroutine. Await bounds the producer's wait; how long the consumer may wait is for the caller's
 // connections to bound: Close and Abort wake whoever waits.
 package bytequeue
 
@@ -14,18 +14,20 @@ import (
 )
 
 // chunkSize is the size of the pieces that bytes are kept in, so that an empty queue holds none.
-const chunkSize = 16 << 10
+const chunkSize = 8 << 10
 
 // chunks is one for the process: queues come and go with streams, and their memory is all of one size.
 var chunks = sync.Pool{New: func() any { b := make([]byte, 0, chunkSize); return &b }}
 
-// Queue is a bounded queue of bytes for one producer and one consumer.
+// Queue is a bounded queue of bytes for one producer and one consumer. What the consumer has taken counts until it is
+// released.
 type Queue struct {
 	mu      sync.Mutex // guards what follows
 	room    sync.Cond  // the producer waits here
 	some    sync.Cond  // the consumer waits here
 	limit   int
-	size    int
+	size    int   // queued, or taken and not released
+	passed  int64 // released
 	full    []*[]byte
 	closed  bool
 	aborted bool
@@ -41,54 +43,68 @@ func New(limit int) *Queue {
 	return q
 }
 
-// Push copies p into the queue. It waits until there is room for all of it; a p larger than the limit passes alone, when
-// the queue is empty. The error is what the queue was aborted with, or io.ErrClosedPipe.
-func (q *Queue) Push(p []byte) error { return q.PushUntil(p, time.Time{}) }
-
-// PushUntil is Push that waits no longer than the deadline, and then gives os.ErrDeadlineExceeded with nothing of p
-// queued. Where there is room p is taken whatever the time is. The zero deadline is none.
-func (q *Queue) PushUntil(p []byte, deadline time.Time) error {
+// Await waits until there is room for n bytes; where n is over the limit, until the queue is empty. It waits no longer than
+// stall for anything to be released, zero: for ever, and then gives os.ErrDeadlineExceeded. Another error is what the queue
+// was aborted with, or io.ErrClosedPipe.
+func (q *Queue) Await(n int, stall time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.fits(p) && !q.ended() && !deadline.IsZero() {
-		d := time.Until(deadline)
-		deadline = time.Now().Add(d) // monotonic: a step of the wall clock must not outlast the alarm
-		q.setAlarm(d)
+	begun, seen := time.Now(), q.passed
+	if stall > 0 && !q.fits(n) && !q.ended() {
+		q.setAlarm(stall)
 		defer q.alarm.Stop()
 	}
-	for !q.fits(p) && !q.ended() {
-		if !deadline.IsZero() && !time.Now().Before(deadline) {
+	for !q.fits(n) && !q.ended() {
+		switch {
+		case stall <= 0:
+		case q.passed != seen:
+			begun, seen = time.Now(), q.passed
+			q.alarm.Reset(stall)
+		case time.Since(begun) >= stall:
 			return os.ErrDeadlineExceeded
 		}
 		q.room.Wait()
 	}
+	return q.refusal()
+}
+
+// Fits says whether Await would not wait.
+func (q *Queue) Fits(n int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.fits(n) || q.ended()
+}
+
+// Push copies segs into the queue, whatever its limit: who minds it has waited for room. The error is what the queue was
+// aborted with, or io.ErrClosedPipe.
+func (q *Queue) Push(segs ...[]byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.refusal(); err != nil {
+		return err
+	}
+	for _, p := range segs {
+		q.append(p)
+	}
+	q.some.Signal()
+	return nil
+}
+
+// fits says whether n bytes may be queued now.
+func (q *Queue) fits(n int) bool { return q.size == 0 || n <= q.limit-q.size }
+
+func (q *Queue) ended() bool { return q.closed || q.aborted }
+
+// refusal is the error of a queue that takes no more.
+func (q *Queue) refusal() error {
 	switch {
 	case q.aborted:
 		return q.err
 	case q.closed:
 		return io.ErrClosedPipe
 	}
-	q.append(p)
-	q.some.Signal()
 	return nil
 }
-
-// TryPush is Push that does not wait: false where it would have to, or where the queue has ended.
-func (q *Queue) TryPush(p []byte) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ended() || !q.fits(p) {
-		return false
-	}
-	q.append(p)
-	q.some.Signal()
-	return true
-}
-
-// fits says whether p may be queued now.
-func (q *Queue) fits(p []byte) bool { return q.size == 0 || len(p) <= q.limit-q.size }
-
-func (q *Queue) ended() bool { return q.closed || q.aborted }
 
 // setAlarm has the producer woken after d. An alarm that rings late, for a wait that is over, wakes nobody or makes a
 // waiting producer look again, which does no harm.
@@ -123,14 +139,19 @@ func (q *Queue) append(p []byte) {
 type Batch struct {
 	Bufs [][]byte
 	held []*[]byte
+	from *Queue
+	size int
 }
 
-// Take moves all that is queued into b, which has been released. It waits while the queue is empty; when the queue has
-// been closed and all is taken, the error is the one it was closed with, or io.EOF. After Abort it is Abort's.
+// batchChunks bounds what is taken at once: the rest of the queue is filled while that is written.
+const batchChunks = 4
+
+// Take moves what is queued into b, which has been released, up to a bound. It waits while the queue is empty; when the
+// queue has been closed and all is taken, the error is the one it was closed with, or io.EOF. After Abort it is Abort's.
 func (q *Queue) Take(b *Batch) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.full) == 0 && !q.closed && !q.aborted {
+	for len(q.full) == 0 && !q.ended() {
 		q.some.Wait()
 	}
 	switch {
@@ -142,21 +163,30 @@ func (q *Queue) Take(b *Batch) error {
 		}
 		return io.EOF
 	}
-	b.Bufs, b.held = b.Bufs[:0], append(b.held[:0], q.full...)
-	for _, c := range q.full {
+	n := min(len(q.full), batchChunks)
+	b.from, b.Bufs, b.held = q, b.Bufs[:0], append(b.held[:0], q.full[:n]...)
+	for _, c := range b.held {
 		b.Bufs = append(b.Bufs, *c)
+		b.size += len(*c)
 	}
-	clear(q.full)
-	q.full, q.size = q.full[:0], 0
-	q.room.Signal()
+	left := copy(q.full, q.full[n:])
+	clear(q.full[left:])
+	q.full = q.full[:left]
 	return nil
 }
 
-// Release gives the batch's memory back.
+// Release gives the batch's memory back, and the room for it.
 func (b *Batch) Release() {
 	release(b.held)
 	clear(b.Bufs)
-	b.Bufs, b.held = b.Bufs[:0], b.held[:0]
+	if q := b.from; q != nil {
+		q.mu.Lock()
+		q.size -= b.size
+		q.passed += int64(b.size)
+		q.room.Signal()
+		q.mu.Unlock()
+	}
+	b.Bufs, b.held, b.from, b.size = b.Bufs[:0], b.held[:0], nil, 0
 }
 
 func release(list []*[]byte) {
@@ -190,13 +220,16 @@ func (q *Queue) Abort(err error) {
 		err = io.ErrClosedPipe
 	}
 	q.aborted, q.err = true, err
+	for _, c := range q.full {
+		q.size -= len(*c)
+	}
 	release(q.full)
-	q.full, q.size = nil, 0
+	q.full = nil
 	q.some.Signal()
 	q.room.Signal()
 }
 
-// Len is the number of bytes queued.
+// Len is the number of bytes queued, or taken and not released.
 func (q *Queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

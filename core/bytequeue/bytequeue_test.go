@@ -15,6 +15,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// push queues p when there is room for it.
+func push(q *Queue, p []byte) error {
+	if err := q.Await(len(p), 0); err != nil {
+		return err
+	}
+	return q.Push(p)
+}
+
 // take gives all that is queued as one text.
 func take(t *testing.T, q *Queue) (string, error) {
 	t.Helper()
@@ -42,7 +50,7 @@ func TestFullQueueMakesTheProducerWait(t *testing.T) {
 		pushed := make(chan int, 3)
 		go func() {
 			for i := range 3 {
-				if q.Push([]byte("123456")) != nil {
+				if push(q, []byte("123456")) != nil {
 					return
 				}
 				pushed <- i
@@ -70,7 +78,7 @@ func TestLargePushPassesAlone(t *testing.T) {
 		q := New(4)
 		q.Push([]byte("ab"))
 		done := make(chan error, 1)
-		go func() { done <- q.Push(make([]byte, 50<<10)) }()
+		go func() { done <- push(q, make([]byte, 50<<10)) }()
 		synctest.Wait()
 		if len(done) != 0 {
 			t.Fatal("a push over the limit passed while the queue was not empty")
@@ -79,8 +87,10 @@ func TestLargePushPassesAlone(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if got, err := take(t, q); len(got) != 50<<10 || err != nil {
-			t.Errorf("took %d bytes, %v", len(got), err)
+		for _, want := range []int{32 << 10, 18 << 10} {
+			if got, err := take(t, q); len(got) != want || err != nil {
+				t.Errorf("took %d bytes, %v, want %d", len(got), err, want)
+			}
 		}
 	})
 }
@@ -106,7 +116,7 @@ func TestAbortWakesBothSides(t *testing.T) {
 		full, empty := New(1), New(1)
 		full.Push([]byte("x"))
 		pushed, taken := make(chan error, 1), make(chan error, 1)
-		go func() { pushed <- full.Push([]byte("y")) }()
+		go func() { pushed <- push(full, []byte("y")) }()
 		go func() { _, err := take(t, empty); taken <- err }()
 		synctest.Wait()
 		full.Abort(gone)
@@ -134,7 +144,7 @@ func TestBytesComeInOrderAndBounded(t *testing.T) {
 	go func() {
 		for rest := want; len(rest) > 0; {
 			n := min(1+r.IntN(400), len(rest))
-			q.Push(rest[:n])
+			push(q, rest[:n])
 			rest = rest[n:]
 		}
 		q.Close(nil)
@@ -156,16 +166,13 @@ func TestBytesComeInOrderAndBounded(t *testing.T) {
 	}
 }
 
-func TestPushUntil(t *testing.T) {
+func TestAwaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(4)
-		start := time.Now()
-		if err := q.PushUntil([]byte("abc"), start.Add(-time.Second)); err != nil {
-			t.Fatalf("with room, past the deadline: %v", err)
-		}
+		q.Push([]byte("abc"))
 		for i := range 3 { // the alarm is used again
 			begun := time.Now()
-			if err := q.PushUntil([]byte("de"), begun.Add(time.Second)); err != os.ErrDeadlineExceeded {
+			if err := q.Await(2, time.Second); err != os.ErrDeadlineExceeded {
 				t.Fatalf("wait %d: %v, want os.ErrDeadlineExceeded", i, err)
 			}
 			if d := time.Since(begun); d != time.Second {
@@ -173,57 +180,73 @@ func TestPushUntil(t *testing.T) {
 			}
 		}
 		begun := time.Now()
-		if err := q.PushUntil([]byte("de"), begun); err != os.ErrDeadlineExceeded || time.Since(begun) != 0 {
-			t.Errorf("at the deadline: %v after %v", err, time.Since(begun))
-		}
 		time.AfterFunc(time.Minute, func() { take(t, q) })
-		if err := q.PushUntil([]byte("de"), time.Now().Add(time.Hour)); err != nil || time.Since(begun) != time.Minute {
+		if err := q.Await(2, time.Hour); err != nil || time.Since(begun) != time.Minute {
 			t.Errorf("with room after a minute: %v after %v", err, time.Since(begun))
-		}
-		if got, err := take(t, q); got != "de" || err != nil {
-			t.Errorf("took %q, %v; want only what was pushed in time", got, err)
 		}
 	})
 }
 
-// An alarm that was set for an earlier push must not end a later one that has no deadline.
-func TestDeadlineIsOfOnePush(t *testing.T) {
+// A consumer that is slow is not one that takes nothing.
+func TestAwaitGoesOnWithProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const batch = batchChunks * chunkSize
+		q := New(8 * batch)
+		q.Push(make([]byte, 8*batch))
+		go func() {
+			var b Batch
+			for range 5 {
+				time.Sleep(50 * time.Second)
+				q.Take(&b)
+				b.Release()
+			}
+		}()
+		begun := time.Now()
+		if err := q.Await(4*batch, time.Minute); err != nil || time.Since(begun) != 200*time.Second {
+			t.Errorf("room for four of the batches: %v after %v, want none after 200s", err, time.Since(begun))
+		}
+		begun = time.Now()
+		if err := q.Await(8*batch, time.Minute); err != os.ErrDeadlineExceeded || time.Since(begun) != 110*time.Second {
+			t.Errorf("once nothing is taken any more: %v after %v, want os.ErrDeadlineExceeded after 110s", err, time.Since(begun))
+		}
+	})
+}
+
+// An alarm that was set for an earlier wait must not end a later one that has no limit.
+func TestLimitIsOfOneWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1)
 		q.Push([]byte("a"))
 		time.AfterFunc(time.Second, func() { take(t, q) })
-		if err := q.PushUntil([]byte("b"), time.Now().Add(time.Hour)); err != nil {
+		if err := q.Await(1, time.Hour); err != nil {
 			t.Fatal(err)
 		}
+		q.Push([]byte("b"))
 		begun := time.Now()
 		time.AfterFunc(2*time.Hour, func() { q.Abort(io.ErrUnexpectedEOF) })
-		if err := q.Push([]byte("c")); err != io.ErrUnexpectedEOF || time.Since(begun) != 2*time.Hour {
-			t.Errorf("push without a deadline: %v after %v", err, time.Since(begun))
+		if err := q.Await(1, 0); err != io.ErrUnexpectedEOF || time.Since(begun) != 2*time.Hour {
+			t.Errorf("a wait without a limit: %v after %v", err, time.Since(begun))
 		}
 	})
 }
 
-func TestTryPush(t *testing.T) {
+// What has been taken is held until it is released, and counts.
+func TestTakenBytesCount(t *testing.T) {
 	q := New(3)
-	f := func(p string, want bool) {
-		t.Helper()
-		if got := q.TryPush([]byte(p)); got != want {
-			t.Errorf("TryPush(%q) = %v with %d of 3 queued", p, got, q.Len())
-		}
+	q.Push([]byte("ab"), []byte("c"))
+	var b Batch
+	if err := q.Take(&b); err != nil || q.Len() != 3 || q.Fits(1) {
+		t.Errorf("taken: %v, %d bytes count, room for more: %v; want 3 and none", err, q.Len(), q.Fits(1))
 	}
-	f("ab", true)
-	f("cd", false)
-	f("c", true)
-	f("", true)
-	f("d", false)
-	if got, _ := take(t, q); got != "abc" {
-		t.Errorf("took %q, want abc", got)
+	b.Release()
+	if q.Len() != 0 || !q.Fits(1) || !q.Fits(100) {
+		t.Errorf("released: %d bytes count", q.Len())
 	}
-	f("larger than the limit", true)
-	f("x", false)
-	take(t, q)
-	q.Close(nil)
-	f("x", false)
+	q.Push([]byte("x"))
+	q.Abort(nil)
+	if q.Len() != 0 || !q.Fits(100) || q.Push([]byte("y")) != io.ErrClosedPipe {
+		t.Errorf("aborted: %d bytes count, or more was taken", q.Len())
+	}
 }
 
 // What a queue holds beyond the bytes in it is less than a chunk, and nothing when it is empty.
@@ -232,7 +255,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	q := New(limit)
 	var b Batch
 	for _, n := range []int{1, 100, chunkSize - 1, chunkSize, chunkSize + 1} {
-		for q.TryPush(make([]byte, n)) {
+		for q.Fits(n) && q.Len() < limit {
+			q.Push(make([]byte, n))
 			held := 0
 			for _, c := range q.full {
 				held += cap(*c)
@@ -241,10 +265,15 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Fatalf("pushes of %d: %d bytes of memory for %d queued", n, held, q.size)
 			}
 		}
-		if err := q.Take(&b); err != nil || len(q.full) != 0 {
-			t.Fatalf("after Take: %v, %d chunks held", err, len(q.full))
+		for q.Len() > 0 {
+			if err := q.Take(&b); err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
 		}
-		b.Release()
+		if len(q.full) != 0 {
+			t.Fatalf("%d chunks held by an empty queue", len(q.full))
+		}
 	}
 }
 

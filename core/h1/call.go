@@ -51,6 +51,7 @@ type Call struct {
 	headOf  *block // the answer's head's, where buf is another
 	bodyAt  int    // where in buf the body may be read to; -1: not decided yet
 	brimful bool   // the last read left no room: the body is large
+	narrow  bool   // little is held of the answer, and nothing of its head
 
 	sent   time.Time
 	heard  bool // a byte of the answer has come
@@ -105,6 +106,49 @@ func (c *Call) SetTotal(t time.Time) { c.lim.Total = t }
 // SetIdle changes the limit between bytes.
 func (c *Call) SetIdle(d time.Duration) { c.lim.Idle = d }
 
+// narrowWindow is the receive buffer of an answer that is passed on as it comes. At a round trip of 50 ms more than 1 MB a
+// second still comes through it.
+const narrowWindow = 64 << 10
+
+// Narrow is for an answer that is passed on as it comes, to a reader who may pause. From now on little of it is held: its
+// head is gone, what one read brings is bounded, the kernel's receive buffer no longer grows, and there is no buffer to read
+// into while nothing comes. What Next gave last is still valid.
+func (c *Call) Narrow() {
+	c.narrow, c.fields = true, c.fields[:0]
+	putBlock(c.headOf)
+	c.headOf = nil
+	if c.up != nil {
+		c.up.peer().narrow(narrowWindow)
+	}
+}
+
+// What an HTTP/2 call may hold of an answer: what has come and is not read, and what is read and not given.
+const (
+	farWindow = 64 << 10
+	farPiece  = 8 << 10
+)
+
+// Ahead is how many bytes of a narrow answer may be held before Next is called, and are by HTTP/2, or come with it.
+func (c *Call) Ahead() int {
+	if c.far != nil {
+		return farWindow + farPiece
+	}
+	return upstreamBuffer
+}
+
+// Spare gives the read buffer of a narrow answer back until more is asked for. What Next gave last is no longer valid.
+func (c *Call) Spare() {
+	if c.narrow && c.r == c.w {
+		c.dropBlock()
+	}
+}
+
+// dropBlock gives the buffer back, which holds nothing.
+func (c *Call) dropBlock() {
+	putBlock(c.block)
+	c.block, c.buf, c.r, c.w, c.bodyAt = nil, nil, 0, 0, 0
+}
+
 // Do is Send and ReadHead. A redirect is an answer like others.
 func (p *Pool) Do(c *Call, out *Outgoing, lim Limits) error {
 	if err := p.Send(c, out, lim); err != nil {
@@ -132,7 +176,7 @@ func (p *Pool) Send(c *Call, out *Outgoing, lim Limits) error {
 // begin makes the call ready.
 func (c *Call) begin(p *Pool, out *Outgoing, lim Limits) {
 	c.pool, c.out, c.lim = p, out, lim
-	c.r, c.w, c.bodyAt, c.brimful = 0, 0, -1, false
+	c.r, c.w, c.bodyAt, c.brimful, c.narrow = 0, 0, -1, false, false
 	c.status, c.fields, c.length, c.left, c.framed = 0, c.fields[:0], 0, 0, noBody
 	c.chunks.reset()
 	c.heard, c.reuse, c.ended, c.broken = false, false, false, nil
@@ -233,7 +277,11 @@ func (c *Call) Close() {
 	if c.far != nil {
 		c.closeFar()
 	}
-	c.letGo(c.ended && c.reuse && c.r == c.w)
+	keep := c.ended && c.reuse && c.r == c.w
+	if keep && c.narrow && c.up != nil {
+		c.up.peer().widen()
+	}
+	c.letGo(keep)
 	putBlock(c.block)
 	putBlock(c.headOf)
 	c.block, c.headOf, c.buf, c.r, c.w = nil, nil, nil, 0, 0
@@ -303,11 +351,14 @@ func (c *Call) room() []byte {
 	return c.buf[c.w:]
 }
 
-// vacate gives the buffer back while nothing of the answer has come.
+// vacate gives the buffer back while nothing of the answer has come, or nothing more of a narrow one.
 func (c *Call) vacate() {
-	if !c.heard {
+	switch {
+	case !c.heard:
 		putBlock(c.block)
 		c.block, c.buf = nil, nil
+	case c.narrow && c.r == c.w:
+		c.dropBlock()
 	}
 }
 

@@ -30,7 +30,7 @@ type Server struct {
 	BodyRate    int64         // bytes a second that a body must come at; 1 KiB
 	Stall       time.Duration // that a client may take nothing of an answer; 30 s
 	MaxConns    int           // 20,000
-	SendBuffer  int           // SO_SNDBUF of clients' sockets; 0: the system's
+	Unsent      int           // bytes that a client's socket takes beyond what it can send at once; 16 KiB
 
 	mu        sync.Mutex // guards listeners, conns and closers
 	listeners map[net.Listener]bool
@@ -230,12 +230,14 @@ type conn struct {
 	ex      exchange
 }
 
+// unsent keeps a socket busy whose peer reads, and makes one whose peer does not cost the kernel little: without it an answer
+// of which nothing is read may fill a send buffer of megabytes.
+const unsent = 16 << 10
+
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{srv: s}
-	if t, ok := nc.(*net.TCPConn); ok && s.SendBuffer > 0 {
-		t.SetWriteBuffer(s.SendBuffer) // the system's size serves too
-	}
 	c.open(nc)
+	c.peer().limitUnsent(or(s.Unsent, unsent))
 	c.ex.c = c
 	return c
 }

@@ -173,3 +173,26 @@ func (s *socket) acked() (n int64, ok bool) {
 	})
 	return n, ok && err == nil
 }
+
+// limitUnsent bounds what the kernel takes beyond what it can send at once (TCP_NOTSENT_LOWAT, tcp(7)), where the system can.
+// What is under way to the peer is not bound by it, so neither is the speed.
+func (s *socket) limitUnsent(n int) {
+	s.control(func(fd int) { unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, n) })
+}
+
+// narrow fixes the kernel's receive buffer (SO_RCVBUF, socket(7)), which then no longer grows with the peer's speed.
+func (s *socket) narrow(n int) {
+	s.control(func(fd int) { unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n) })
+}
+
+// widen lets the receive buffer grow again.
+func (s *socket) widen() {
+	s.control(func(fd int) { unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0) })
+}
+
+// control sets an option of the descriptor; the connection serves without it too.
+func (s *socket) control(set func(fd int)) {
+	if s.raw != nil {
+		s.raw.Control(func(fd uintptr) { set(int(fd)) })
+	}
+}

@@ -26,3 +26,9 @@ func (s *socket) waitGone() bool { return false }
 func (s *socket) quiet() bool { return false }
 
 func (s *socket) acked() (int64, bool) { return 0, false }
+
+func (s *socket) limitUnsent(int) {}
+
+func (s *socket) narrow(int) {}
+
+func (s *socket) widen() {}

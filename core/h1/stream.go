@@ -33,7 +33,7 @@ func (p *Pool) transport() *http.Transport {
 		MaxResponseHeaderBytes: int64(p.opt.HeadBytes),
 		// A small window for each stream bounds what a slow client makes us hold; the connection's own is left wide, so
 		// that no slow stream stops the others.
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, SendPingTimeout: 30 * time.Second, WriteByteTimeout: connectLimit},
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: farWindow, SendPingTimeout: 30 * time.Second, WriteByteTimeout: connectLimit},
 	}
 }
 
@@ -138,7 +138,7 @@ func (s *stream) run(ctx context.Context, h2 *http.Transport, req *http.Request)
 		return
 	}
 	defer s.resp.Body.Close()
-	block := getBlock(upstreamBuffer)
+	block := getBlock(farPiece)
 	defer putBlock(block)
 	for s.end == nil {
 		var n int

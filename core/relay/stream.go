@@ -117,6 +117,7 @@ func (s *streaming) run() *sdk.Failure {
 		case s.err != nil:
 			return s.fail(s.transport(s.err))
 		}
+		s.makeRoom()
 		if s.writes() && s.client.Gone() && s.overDrain() {
 			return sdk.Fail(sdk.ClientGone, "the client left")
 		}
@@ -132,6 +133,19 @@ func (s *streaming) reach() {
 	} else {
 		faultpoint.Reach(faultpoint.Held)
 	}
+}
+
+// makeRoom waits until a slow client's queue has room for what one read may bring. Meanwhile the upstream is not read, and
+// there is no buffer to read it into.
+func (s *streaming) makeRoom() {
+	n := s.call.Ahead()
+	if !s.committed || !s.writes() || !s.client.Full(n) {
+		return
+	}
+	if s.body.decoder == nil {
+		s.call.Spare()
+	}
+	s.client.Await(n)
 }
 
 // next reads on. What only a rule of time holds back is let go when its time has come.
@@ -189,6 +203,7 @@ func (s *streaming) release(segs [][]byte) {
 	}
 	s.committed = true
 	s.commit()
+	s.call.Narrow()
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}

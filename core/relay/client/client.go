@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,16 +113,14 @@ func (c *Client) Write(segs ...[]byte) {
 	}
 }
 
-// slow starts the queue with what the socket did not take.
+// slow starts the queue with what the socket did not take, which is framed already.
 func (c *Client) slow(rest [][]byte) {
-	var first []byte
-	for _, s := range rest {
-		first = append(first, s...)
-	}
 	c.queue, c.done = bytequeue.New(c.limit), make(chan error, 1)
+	c.queue.Push(rest...) // is taken whatever it is: the queue is new
+	framed := c.queue.Len()
 	go func() {
 		err := errPanicked
-		c.guard(func() { err = c.drain(first) })
+		c.guard(func() { err = c.drain(framed) })
 		if err != nil {
 			c.queue.Abort(err)
 		}
@@ -145,32 +144,67 @@ func (c *Client) guard(do func()) {
 	do()
 }
 
-// drain writes first, which is framed already, and then all that comes through the queue.
-func (c *Client) drain(first []byte) error {
+// drain writes all that comes through the queue, of which the first bytes are framed.
+func (c *Client) drain(framed int) (err error) {
 	faultpoint.Reach(faultpoint.Slow)
-	err := c.ex.WriteRaw([][]byte{first})
 	var b bytequeue.Batch
 	for err == nil {
 		if c.queue.Take(&b) != nil {
 			return nil // closed by the producer, and empty
 		}
-		err = c.ex.Write(b.Bufs...)
+		raw, rest := cut(b.Bufs, framed)
+		if len(raw) > 0 {
+			for _, p := range raw {
+				framed -= len(p)
+			}
+			err = c.ex.WriteRaw(raw)
+		}
+		if err == nil && len(rest) > 0 {
+			err = c.ex.Write(rest...)
+		}
 		b.Release()
 	}
 	return err
 }
 
+// cut divides segments behind n bytes.
+func cut(segs [][]byte, n int) (before, after [][]byte) {
+	for i, s := range segs {
+		if n < len(s) {
+			if n > 0 {
+				before = append(slices.Clip(segs[:i]), s[:n])
+				segs[i] = s[n:]
+			}
+			return before, segs[i:]
+		}
+		n -= len(s)
+	}
+	return segs, nil
+}
+
+// Full says whether so much is queued for a slow client that n bytes more have no room.
+func (c *Client) Full(n int) bool { return c.queue != nil && !c.queue.Fits(n) }
+
+// Await waits until n bytes more have room. A client that takes nothing for too long is given up.
+func (c *Client) Await(n int) {
+	if err := c.queue.Await(n, c.stall); err != nil {
+		c.stalled = true
+		c.Lose()
+	}
+}
+
+// push queues bytes for a slow client.
 func (c *Client) push(segs [][]byte) {
+	n := 0
 	for _, s := range segs {
-		var until time.Time // none
-		if c.stall > 0 {
-			until = time.Now().Add(c.stall)
-		}
-		if err := c.queue.PushUntil(s, until); err != nil {
-			c.stalled = true
-			c.Lose()
-			return
-		}
+		n += len(s)
+	}
+	if c.Await(n); c.Gone() {
+		return
+	}
+	if err := c.queue.Push(segs...); err != nil {
+		c.stalled = true
+		c.Lose()
 	}
 }
 
