@@ -103,6 +103,25 @@ type Member struct {
 	Value Value
 }
 
+// Advisory says whether the member changes how a provider works or what it keeps, not what is asked, so that a provider
+// without such a member may leave it out: storage, caching, safety settings, context editing, a gateway's own routing, and
+// what the middle form does not know inside messages and tools.
+func (m Member) Advisory() bool {
+	switch m.Path {
+	case "store", "safety_identifier", "prompt_cache_retention", "verbosity", "text.verbosity", "include", "truncation", "background",
+		"stream_options", "provider", "models", "transforms", "route", "usage", "moderation", "context_management", "betas",
+		"inference_geo", "diagnostics":
+		return true
+	}
+	for _, prefix := range [...]string{"messages[", "input[", "contents[", "tools[", "system[", "systemInstruction", "safetySettings",
+		"stream_options.", "context_management."} {
+		if strings.HasPrefix(m.Path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // Role says who speaks.
 type Role uint8
 

@@ -176,11 +176,12 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		sum.Input += one.Input
 		sum.CacheRead += one.CacheRead
 		sum.CacheWrite += one.CacheWrite
+		sum.CacheWriteHour += one.CacheWriteHour
 		sum.Output += one.Output
 		sum.Reasoning += one.Reasoning
 	}
 	if passes > 1 {
-		sum.Reasoning = max(sum.Reasoning, d.counts.Reasoning)
+		sum.Reasoning, sum.Searches = max(sum.Reasoning, d.counts.Reasoning), d.counts.Searches
 		d.counts = sum
 	}
 	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(d.counts)
@@ -195,8 +196,10 @@ func readCounts(c *sdk.Counts, u sdk.Node) {
 		{&c.Input, u.Get("input_tokens")},
 		{&c.CacheRead, u.Get("cache_read_input_tokens")},
 		{&c.CacheWrite, u.Get("cache_creation_input_tokens")},
+		{&c.CacheWriteHour, u.At("cache_creation", "ephemeral_1h_input_tokens")},
 		{&c.Output, u.Get("output_tokens")},
 		{&c.Reasoning, u.At("output_tokens_details", "thinking_tokens")},
+		{&c.Searches, u.At("server_tool_use", "web_search_requests")},
 	} {
 		if !f.from.Null() {
 			*f.to = f.from.Int()

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -21,6 +20,7 @@ type encoding struct {
 	names  map[string]string // tool names that had to change
 	open   []openCall        // calls of the last assistant turn that no result has answered yet
 	made   int               // ids made for calls that came without
+	used   map[string]bool   // ids of the calls so far
 }
 
 // Encode writes the request as a message.
@@ -212,24 +212,9 @@ func (e *encoding) identity() {
 	}
 }
 
-// harmless are members of other dialects that change how the provider works, not what is asked.
-func harmless(path string) bool {
-	switch path {
-	case "store", "safety_identifier", "prompt_cache_retention", "verbosity", "include", "truncation", "background",
-		"stream_options", "provider", "models", "transforms", "route", "usage", "moderation":
-		return true
-	}
-	for _, prefix := range []string{"messages[", "input[", "contents[", "tools[", "stream_options.", "systemInstruction", "safetySettings"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *encoding) unknown() {
 	for _, m := range e.Unknown {
-		if harmless(m.Path) {
+		if m.Advisory() {
 			e.plan.Drop(m.Path, "the Messages API has no such member")
 		} else {
 			e.plan.Lose(m.Path, "the Messages API has no such member")

@@ -86,6 +86,10 @@ func (e *encoding) budget() thought {
 		e.plan.Drop("reasoning", "the output limit leaves no room for the least budget of 1024 tokens")
 		return thought{}
 	}
+	if e.turns[len(e.turns)-1].assistant {
+		e.plan.Drop("reasoning", "the model does not think where it goes on with the beginning of its answer")
+		return thought{}
+	}
 	if e.lostThinking() {
 		e.plan.Drop("reasoning", "the turn under way has lost its thinking, which cannot be made again")
 		return thought{}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -62,7 +63,17 @@ func (e *encoding) arrange() error {
 		// Left out, it would let the model go on with its own last words.
 		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
 	}
+	e.begin()
 	return nil
+}
+
+// begin puts a turn of the user in front of a conversation that the assistant opens, such as with a greeting: the first
+// message must be the user's (https://github.com/livekit/agents/pull/669), and a text must not be blank.
+func (e *encoding) begin() {
+	if first := &e.turns[0]; first.assistant && len(first.rest) > 0 {
+		e.plan.Approximate(first.rest[0].path, "the first message must be the user's: a full stop is sent before it")
+		e.turns = slices.Insert(e.turns, 0, turn{rest: []block{{Part: &sdk.Part{Kind: sdk.PartText, Text: sdk.T(".")}}}})
+	}
 }
 
 // spoken gives the parts of a message that say something: a text that is empty or blank is refused by the API.

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// openCall is a call that waits for its result.
-type openCall struct{ id, name string }
+// openCall is a call that waits for its result. Its key is the id that the client knows it by.
+type openCall struct{ key, id, name string }
 
 func (e *encoding) block(b block, assistant bool) error {
 	switch {
@@ -55,12 +55,12 @@ func (e *encoding) call(b block) error {
 	if err != nil {
 		return err
 	}
-	id := callID(c.ID)
-	if id == "" {
-		e.made++
-		id = "call_" + strconv.Itoa(e.made)
+	key := callID(c.ID)
+	id := e.unused(key)
+	if key == "" {
+		key = id
 	}
-	e.open = append(e.open, openCall{id, name})
+	e.open = append(e.open, openCall{key, id, name})
 	e.w.Object()
 	e.w.Name("toolUse").Object()
 	e.w.Name("toolUseId").String(id)
@@ -79,6 +79,25 @@ func (e *encoding) call(b block) error {
 	e.w.EndObject()
 	e.w.EndObject()
 	return nil
+}
+
+// unused gives the id that a call goes by upstream: the client's, or one that is made where it has none or has used it
+// before. Ids must be unique over the whole conversation, and services that number the calls of each answer repeat theirs.
+func (e *encoding) unused(key string) string {
+	id := key
+	for n := 2; id == "" || e.used[id]; n++ {
+		if key == "" {
+			e.made++
+			id = "call_" + strconv.Itoa(e.made)
+		} else {
+			id = rewrite(key+"#"+strconv.Itoa(n), maxID)
+		}
+	}
+	if e.used == nil {
+		e.used = make(map[string]bool)
+	}
+	e.used[id] = true
+	return id
 }
 
 func (e *encoding) result(b block) error {
@@ -121,7 +140,7 @@ func (e *encoding) answered(r *sdk.Result) string {
 		name = short
 	}
 	for i, c := range e.open {
-		if id == c.id || id == "" && (name == "" || name == c.name) {
+		if id == c.key || id == "" && (name == "" || name == c.name) {
 			e.open = append(e.open[:i:i], e.open[i+1:]...)
 			return c.id
 		}

@@ -160,10 +160,16 @@ func usage(u sdk.Node, out *sdk.Events) {
 	if u.Len() == 0 {
 		return
 	}
-	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(sdk.Counts{
+	c := sdk.Counts{
 		Input:      u.Get("inputTokens").Int(),
 		CacheRead:  u.Get("cacheReadInputTokens").Int(),
 		CacheWrite: u.Get("cacheWriteInputTokens").Int(),
 		Output:     u.Get("outputTokens").Int(),
-	})
+	}
+	for kept := range u.Get("cacheDetails").Items() {
+		if kept.Get("ttl").Is("1h") {
+			c.CacheWriteHour += kept.Get("inputTokens").Int()
+		}
+	}
+	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(c)
 }

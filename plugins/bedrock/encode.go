@@ -2,7 +2,6 @@ package bedrock
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -19,6 +18,7 @@ type encoding struct {
 	names     map[string]string // tool names that had to change
 	open      []openCall        // calls of the last assistant turn that no result has answered yet
 	made      int               // ids made for calls that came without
+	used      map[string]bool   // ids of the calls so far
 }
 
 // Encode writes the request as a conversation, also where the deployment is to speak the Messages API: the client does not,
@@ -190,24 +190,9 @@ func nonZero(v sdk.Value) bool {
 	return v.Present() && (err != nil || n != 0)
 }
 
-// harmless are members of other dialects that change how the provider works, not what is asked.
-func harmless(path string) bool {
-	switch path {
-	case "store", "safety_identifier", "prompt_cache_retention", "verbosity", "include", "truncation", "background",
-		"stream_options", "provider", "models", "transforms", "route", "usage", "moderation":
-		return true
-	}
-	for _, prefix := range []string{"messages[", "input[", "contents[", "tools[", "system[", "stream_options.", "systemInstruction", "safetySettings"} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *encoding) unknown() {
 	for _, m := range e.Unknown {
-		if harmless(m.Path) {
+		if m.Advisory() {
 			e.plan.Drop(m.Path, "Converse has no such member")
 		} else {
 			e.plan.Lose(m.Path, "Converse has no such member")

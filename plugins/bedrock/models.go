@@ -86,6 +86,12 @@ func (e *encoding) thought() thought {
 	case limit <= minBudget:
 		e.plan.Drop("reasoning", "the output limit leaves no room for the least budget of 1024 tokens")
 		return thought{}
+	case e.turns[len(e.turns)-1].assistant:
+		e.plan.Drop("reasoning", "the model does not think where it goes on with the beginning of its answer")
+		return thought{}
+	case e.lostThinking():
+		e.plan.Drop("reasoning", "the turn under way has lost its thinking, which cannot be made again")
+		return thought{}
 	}
 	n := r.Budget
 	if n == 0 {
@@ -99,6 +105,17 @@ func (e *encoding) thought() thought {
 		e.plan.ApproximateEffort(r.Effort, sent)
 	}
 	return thought{on: true, budget: n}
+}
+
+// lostThinking says whether the turn under way, in which tools were called, does not begin with thinking: Claude would refuse
+// to think on, and a signature cannot be made up.
+func (e *encoding) lostThinking() bool {
+	n := len(e.turns)
+	if n < 2 || len(e.turns[n-1].results) == 0 || len(e.turns[n-2].rest) == 0 {
+		return false
+	}
+	first := e.turns[n-2].rest[0].Kind
+	return first != sdk.PartThinking && first != sdk.PartRedacted
 }
 
 func share(effort string) int {

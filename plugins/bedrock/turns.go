@@ -2,6 +2,7 @@ package bedrock
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -45,7 +46,22 @@ func (e *encoding) arrange() error {
 	if len(e.turns) == 0 {
 		return &sdk.Invalid{Path: "messages", Message: "want a message that says something"}
 	}
+	if last := &e.Messages[len(e.Messages)-1]; e.turns[len(e.turns)-1].assistant && last.Role != sdk.Assistant {
+		// Left out, it would let the model go on with its own last words.
+		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
+	}
+	e.begin()
 	return nil
+}
+
+// begin puts a turn of the user in front of a conversation that the assistant opens, such as with a greeting: the first
+// message must be the user's (https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-call.html), and a
+// text must not be blank.
+func (e *encoding) begin() {
+	if first := &e.turns[0]; first.assistant && len(first.rest) > 0 {
+		e.plan.Approximate(first.rest[0].path, "the first message must be the user's: a full stop is sent before it")
+		e.turns = slices.Insert(e.turns, 0, turn{rest: []block{{Part: &sdk.Part{Kind: sdk.PartText, Text: sdk.T(".")}}}})
+	}
 }
 
 // spoken gives the parts of a message that say something: a blank text is refused by the service.

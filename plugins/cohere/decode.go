@@ -171,21 +171,28 @@ func cite(c sdk.Node, out *sdk.Events) {
 	}
 }
 
-// finish reads figures and why the answer ended. Figures are the tokens that the model read and wrote, cached ones and
-// reasoning within; what is billed is told beside them and leaves out what Cohere adds to the prompt.
+// counted reads usage.
+func counted(u sdk.Node) sdk.Usage {
+	tokens, billed := u.Get("tokens"), u.Get("billed_units")
+	c := sdk.Counts{Input: tokens.Get("input_tokens").Int(), CacheRead: u.Get("cached_tokens").Int(), Output: tokens.Get("output_tokens").Int(),
+		Reasoning: tokens.Get("reasoning_tokens").Int()}
+	if billed.Get("input_tokens").Exists() {
+		c.Input, c.CacheRead, c.Output = billed.Get("input_tokens").Int(), 0, billed.Get("output_tokens").Int()
+		c.ImageInput, c.Reasoning = tokens.Get("image_tokens").Int(), min(c.Reasoning, c.Output)
+	}
+	return sdk.UsageWithin(c)
+}
+
+// finish reads figures and why the answer ended. Figures are those that are billed, which leave out what Cohere adds to the
+// prompt and to the answer, and so do not say how much of them was cached
+// (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work); where they are missing, the tokens that the model read and
+// wrote.
 func (d *decoder) finish(n sdk.Node, out *sdk.Events) {
 	for _, index := range slices.Sorted(maps.Keys(d.open)) {
 		d.end(index, out)
 	}
 	if u := n.Get("usage"); u.Len() > 0 {
-		tokens := u.Get("tokens")
-		if !tokens.Exists() {
-			tokens = u.Get("billed_units")
-		}
-		out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(sdk.Counts{
-			Input: tokens.Get("input_tokens").Int(), CacheRead: u.Get("cached_tokens").Int(),
-			Output: tokens.Get("output_tokens").Int(), Reasoning: tokens.Get("reasoning_tokens").Int(),
-		})
+		out.Add(sdk.UsageSeen).Usage = counted(u)
 	}
 	native := n.Get("finish_reason")
 	reason := sdk.ReasonStop

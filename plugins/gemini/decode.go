@@ -184,5 +184,25 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		Output:    u.Get("candidatesTokenCount").Int() + thoughts,
 		Reasoning: thoughts,
 	}
+	c := &d.counts
+	audio, image := modalities(u.Get("promptTokensDetails"))
+	toolAudio, toolImage := modalities(u.Get("toolUsePromptTokensDetails"))
+	cachedAudio, cachedImage := modalities(u.Get("cacheTokensDetails")) // within the prompt's
+	c.AudioInput, c.ImageInput = max(audio+toolAudio-cachedAudio, 0), max(image+toolImage-cachedImage, 0)
+	c.AudioOutput, c.ImageOutput = modalities(u.Get("candidatesTokensDetails"))
 	out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(d.counts)
+}
+
+// modalities reads how much of a count is sound, and how much images and video.
+func modalities(details sdk.Node) (audio, image int64) {
+	for one := range details.Items() {
+		n := one.Get("tokenCount").Int()
+		switch one.Get("modality").Str() {
+		case "AUDIO":
+			audio += n
+		case "IMAGE", "VIDEO":
+			image += n
+		}
+	}
+	return audio, image
 }

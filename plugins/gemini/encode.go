@@ -127,24 +127,9 @@ func (e *encoding) identity() {
 	}
 }
 
-// harmless are members of other dialects that change how the provider works, not what is asked.
-func harmless(path string) bool {
-	switch path {
-	case "store", "safety_identifier", "prompt_cache_retention", "verbosity", "include", "truncation", "background",
-		"stream_options", "provider", "models", "transforms", "route", "usage", "moderation":
-		return true
-	}
-	for _, prefix := range []string{"messages[", "input[", "tools[", "stream_options.", "system["} {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 func (e *encoding) unknown() {
 	for _, m := range e.Unknown {
-		if harmless(m.Path) {
+		if m.Advisory() {
 			e.plan.Drop(m.Path, "the API has no such member")
 		} else {
 			e.plan.Lose(m.Path, "the API has no such member")

@@ -42,6 +42,10 @@ func (e *encoding) arrange() error {
 	if len(e.turns) == 0 {
 		return &sdk.Invalid{Path: "messages", Message: "want a message that says something"}
 	}
+	if last := &e.Messages[len(e.Messages)-1]; e.turns[len(e.turns)-1].model && last.Role != sdk.Assistant {
+		// Left out, it would let the model go on with its own last words.
+		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
+	}
 	return nil
 }
 

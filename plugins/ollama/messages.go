@@ -41,6 +41,10 @@ func (e *encoding) writeMessages() error {
 	if len(said) == 0 {
 		return &sdk.Invalid{Path: "messages", Message: "want a message that says something"}
 	}
+	if last := &e.Messages[len(e.Messages)-1]; said[len(said)-1].role == sdk.Assistant && last.Role != sdk.Assistant {
+		// Left out, it would let the model go on with its own last words.
+		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
+	}
 	e.w.Name("messages").Array()
 	var calls []block
 	for len(said) > 0 {

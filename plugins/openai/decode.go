@@ -230,6 +230,12 @@ func readUsage(u sdk.Node) sdk.Usage {
 		CacheWrite: first(prompt.Get("cache_write_tokens"), u.Get("cache_creation_input_tokens")),
 		Output:     u.Get("completion_tokens").Int(),
 		Reasoning:  first(completion.Get("reasoning_tokens"), u.Get("reasoning_tokens")),
+
+		AudioInput:  prompt.Get("audio_tokens").Int(),
+		ImageInput:  first(prompt.Get("image_tokens"), prompt.Get("video_tokens")),
+		AudioOutput: completion.Get("audio_tokens").Int(),
+		ImageOutput: completion.Get("image_tokens").Int(),
+		Searches:    first(u.At("server_tool_use", "web_search_requests"), u.At("server_tool_use_details", "web_search_requests"), u.Get("num_search_queries")),
 	}
 	if hidden := u.Get("total_tokens").Int() - n.Input - n.Output; hidden > 0 && (n.Reasoning == 0 || n.Reasoning == hidden) {
 		n.Output += hidden
@@ -251,7 +257,21 @@ func tellUsage(r sdk.Node, out *sdk.Events) {
 		CacheWrite: input.Get("cache_write_tokens").Int(),
 		Output:     u.Get("output_tokens").Int(),
 		Reasoning:  u.At("output_tokens_details", "reasoning_tokens").Int(),
+		Searches:   searches(r.Get("output")),
 	})
+}
+
+// searches counts the searches of the web in a response's output: each is charged
+// (https://platform.openai.com/docs/pricing, built-in tools). Opening a page that was found is none.
+func searches(output sdk.Node) (n int64) {
+	for item := range output.Items() {
+		if item.Get("type").Is("web_search_call") {
+			if kind := item.At("action", "type"); !kind.Exists() || kind.Is("search") {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // first gives the first count that is there and not 0.

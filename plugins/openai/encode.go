@@ -25,6 +25,7 @@ type encoding struct {
 	open  []openCall        // calls of the last assistant turn that no result has answered yet
 	made  int               // ids made for calls that came without
 	moved []piece           // media of tool results and words between results, waiting for a user message
+	late  []*sdk.Message    // of the system, between results: they wait for the last of them
 }
 
 // Encode writes the request in the dialect that the deployment is to be spoken to in.
@@ -59,6 +60,7 @@ func (e *encoding) chat() error {
 	}
 	e.format()
 	e.w.StringMember("reasoning_effort", e.effort())
+	e.w.ValueMember("verbosity", e.wordy())
 	e.identity()
 	e.unknown()
 	if e.Stream {
@@ -215,31 +217,22 @@ func (e *encoding) tier() string {
 // alike are members that Responses and chat completions have under one name.
 func alike(name string) bool {
 	switch name {
-	case "prompt_cache_retention", "safety_identifier", "store", "verbosity":
+	case "prompt_cache_retention", "safety_identifier", "store":
 		return true
 	}
 	return false
 }
 
-// harmless are members of other dialects that change how the provider works, not what is asked.
-func harmless(path string) bool {
-	switch path {
-	case "context_management", "betas", "inference_geo", "include", "store", "truncation", "prompt_cache_retention",
-		"safety_identifier", "verbosity", "background", "stream_options", "diagnostics":
-		return true
-	}
-	return strings.HasPrefix(path, "messages[") || strings.HasPrefix(path, "input[") || strings.HasPrefix(path, "contents[") ||
-		strings.HasPrefix(path, "tools[") || strings.HasPrefix(path, "system[") || strings.HasPrefix(path, "stream_options.")
-}
-
 func (e *encoding) unknown() {
+	wordy := e.wordy().Present()
 	for _, m := range e.Unknown {
 		switch {
 		case e.shared(m.Path):
-			if e.Native != responsesDialect || m.Path != "store" && m.Path != "verbosity" { // these it has elsewhere
+			if e.Native != responsesDialect || m.Path != "store" { // which it has elsewhere
 				e.w.ValueMember(m.Path, m.Value)
 			}
-		case harmless(m.Path):
+		case wordy && isVerbosity(m.Path):
+		case m.Advisory():
 			e.plan.Drop(m.Path, e.api+" have no such member")
 		default:
 			e.plan.Lose(m.Path, e.api+" have no such member")
@@ -251,6 +244,21 @@ func (e *encoding) unknown() {
 func (e *encoding) shared(name string) bool {
 	return !e.compatible && strings.HasPrefix(e.Dialect, "openai-") && alike(name)
 }
+
+// wordy gives how wordy the answer is to be, which OpenAI alone can be told.
+func (e *encoding) wordy() sdk.Value {
+	if !e.compatible && strings.HasPrefix(e.Dialect, "openai-") {
+		for _, m := range e.Unknown {
+			if isVerbosity(m.Path) {
+				return m.Value
+			}
+		}
+	}
+	return sdk.Value{}
+}
+
+// isVerbosity says whether a member is verbosity, which responses have inside text.
+func isVerbosity(path string) bool { return path == "verbosity" || path == "text.verbosity" }
 
 // effort gives how hard the model is to reason, "" where the client has no wish.
 //

@@ -34,6 +34,10 @@ func (e *encoding) message(at int) error {
 	m := &e.Messages[at]
 	switch m.Role {
 	case sdk.System, sdk.Developer:
+		if e.resultsAfter(at) {
+			e.late = append(e.late, m)
+			return nil
+		}
 		return e.system(m)
 	case sdk.Assistant:
 		if err := e.user(nil, sdk.Text{}); err != nil {
@@ -55,11 +59,14 @@ func (e *encoding) message(at int) error {
 			return err
 		}
 	}
-	switch {
-	case len(rest) == 0 && results > 0:
-		return nil
-	case e.resultsAfter(at):
+	if e.resultsAfter(at) {
 		e.moved = append(e.moved, rest...)
+		return nil
+	}
+	if err := e.overdue(); err != nil {
+		return err
+	}
+	if len(rest) == 0 && results > 0 {
 		return nil
 	}
 	if len(rest) == 0 {
@@ -68,8 +75,19 @@ func (e *encoding) message(at int) error {
 	return e.user(rest, m.Name)
 }
 
-// resultsAfter says whether results of tools follow a message before the assistant speaks again. What the user says
-// between results waits for the last of them.
+// overdue writes the system messages that waited for the last result.
+func (e *encoding) overdue() error {
+	for _, m := range e.late {
+		if err := e.system(m); err != nil {
+			return err
+		}
+	}
+	e.late = nil
+	return nil
+}
+
+// resultsAfter says whether results of tools follow a message before the assistant speaks again. What the user or the
+// system says between results waits for the last of them.
 func (e *encoding) resultsAfter(at int) bool {
 	for i := at + 1; i < len(e.Messages) && e.Messages[i].Role != sdk.Assistant; i++ {
 		for j := range e.Messages[i].Parts {

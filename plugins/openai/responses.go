@@ -93,8 +93,8 @@ func (e *encoding) shares(name string) int {
 // textFormat writes the form that the answer must have, and how wordy it is to be.
 func (e *encoding) textFormat() {
 	f := &e.Format
-	wordy := e.shares("verbosity")
-	if f.Kind != sdk.FormatJSON && f.Kind != sdk.FormatSchema && wordy < 0 {
+	wordy := e.wordy()
+	if f.Kind != sdk.FormatJSON && f.Kind != sdk.FormatSchema && !wordy.Present() {
 		return
 	}
 	e.w.Name("text").Object()
@@ -109,9 +109,7 @@ func (e *encoding) textFormat() {
 		e.schema()
 		e.w.EndObject()
 	}
-	if wordy >= 0 {
-		e.w.Name("verbosity").Value(e.Unknown[wordy].Value)
-	}
+	e.w.ValueMember("verbosity", wordy)
 	e.w.EndObject()
 }
 
