@@ -165,6 +165,7 @@ func (s *stream) ask(h2 *http.Transport, req *http.Request) bool {
 	defer func() {
 		if p := recover(); p != nil {
 			s.err = fmt.Errorf("HTTP/2 call: panic: %v\n%s", p, debug.Stack())
+			req.Body.Close()
 		}
 	}()
 	faultpoint.Reach(faultpoint.FarCall)

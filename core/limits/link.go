@@ -24,7 +24,9 @@ type link struct {
 	options valkey.ClientOption
 	wait    time.Duration
 	client  atomic.Pointer[valkey.Client]
-	down    atomic.Int64 // until then, Unix ns; 0: it answers
+	serving atomic.Pointer[string] // which run of the server; see runs
+	doubted atomic.Bool            // it has failed since: another run may serve
+	down    atomic.Int64           // until then, Unix ns; 0: it answers
 	slots   chan struct{}
 	log     *slog.Logger
 }
@@ -34,6 +36,7 @@ var (
 	take   = valkey.NewLuaScript(takeText)
 	finish = valkey.NewLuaScript(endText)
 	seed   = valkey.NewLuaScript(seedText)
+	begin  = valkey.NewLuaScript(beginText)
 )
 
 func newLink(o valkey.ClientOption, wait time.Duration, log *slog.Logger) link {
@@ -45,9 +48,14 @@ func (l *link) connect(ctx context.Context) {
 	for {
 		c, err := valkey.NewClient(l.options)
 		if err == nil {
-			l.client.Store(&c)
-			l.up()
-			return
+			var run string
+			if run, err = runs(ctx, c, connLimit); err == nil {
+				l.serving.Store(&run)
+				l.client.Store(&c)
+				l.up()
+				return
+			}
+			c.Close()
 		}
 		l.failed(err)
 		select {
@@ -137,6 +145,7 @@ func (l *link) up() {
 }
 
 func (l *link) failed(err error) {
+	l.doubted.Store(true)
 	if l.down.Swap(time.Now().Add(downFor).UnixNano()) == 0 {
 		l.log.Error("counters: the server does not answer", "error", err)
 	}

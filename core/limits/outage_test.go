@@ -183,3 +183,40 @@ func TestEndIsToldTwice(t *testing.T) {
 		t.Errorf("with 601 of 1000 used: %+v", v)
 	}
 }
+
+// A server that comes back as it was some time ago asks for what was spent, and has what is under way counted again: what
+// ended since its snapshot no longer is, what began since then is.
+func TestServerRestartsOlder(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s, other := server.waiting(t, callLimit), server.waiting(t, callLimit)
+	a := account(Limits{AtOnce: 3, Budget: Budget{Set: true, Nano: 1_000_000, Each: Total}})
+	s.Settle(up(t, s, a), Use{Nano: 10}, time.Now())
+	before := up(t, s, a)
+	server.save(t, s)
+	s.Settle(before, Use{Nano: 7}, time.Now())
+	running, theirs := up(t, s, a), up(t, other, a)
+	server.kill()
+	down(t, s, a)
+	server.start(t)
+	waitFor(t, "a question", func() bool {
+		v, err := s.Reserve(context.Background(), a, one(Use{}), time.Now(), new(Hold))
+		return err == nil && v.Unknown == 1
+	})
+	waitFor(t, "a seed", func() bool { return s.Seed(context.Background(), a, 0, 17, time.Now()) == nil })
+	waitFor(t, "what is under way", func() bool {
+		m, known, err := s.Spent(context.Background(), a, 0, time.Now())
+		return err == nil && known && m == Money{Spent: 17, Held: 20}
+	})
+	third := up(t, s, a)
+	if v, err := s.Reserve(context.Background(), a, one(Use{}), time.Now(), new(Hold)); err != nil || v.Refusal.Limit != OverAtOnce {
+		t.Errorf("a fourth: %+v %v, want three at once", v, err)
+	}
+	s.Refund(third, time.Now())
+	s.Settle(running, Use{Nano: 3}, time.Now())
+	other.Settle(theirs, Use{Nano: 4}, time.Now())
+	waitFor(t, "their ends", func() bool {
+		m, known, err := other.Spent(context.Background(), a, 0, time.Now())
+		return err == nil && known && m == Money{Spent: 24}
+	})
+}

@@ -63,6 +63,15 @@ func (s *server) signal(t testing.TB, sig syscall.Signal) {
 	}
 }
 
+// save has the server write its snapshot, which it reads when it starts.
+func (s *server) save(t testing.TB, by *Shared) {
+	t.Helper()
+	c := *by.link.client.Load()
+	if err := c.Do(t.Context(), c.B().Save().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (s *server) kill() {
 	s.cmd.Process.Kill()
 	s.cmd.Wait()

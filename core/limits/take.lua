@@ -1,6 +1,7 @@
 -- Reserves at all levels or at none. Two keys for each level: its state, a hash, and its leases, a sorted set by the
 -- moment in ms at which a lease ends. Numbers that may pass 2^53 come and go in two halves, base 10^9, so that a double
--- holds them exactly. The answer: 1 where it was taken, then eleven numbers for each level, as they stood before.
+-- holds them exactly. The answer: 1 where it was taken, then eleven numbers for each level, as they stood before; a 2 alone
+-- where a level is of another run of the server and nothing was done.
 local BASE, MOST, MINUTE, FURTHEST = 1000000000, 9223372036, 60000000000, 4503599627370496
 local PER_LEVEL = 19
 
@@ -15,7 +16,7 @@ end
 local function whole(x) return string.format('%.0f', x) end
 
 local nowh, nowl, nowms, ends, id = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-local needh, needl = tonumber(ARGV[6]), tonumber(ARGV[7])
+local needh, needl, run = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 local costs = needh > 0 or needl > 0
 
 -- The money of leases that nobody renewed counts as spent: what their gateways asked for may have been charged.
@@ -31,9 +32,10 @@ local function expire(leases, s)
 end
 
 local function load(i)
-	local key, leases, at = KEYS[2 * i - 1], KEYS[2 * i], 7 + (i - 1) * PER_LEVEL
+	local key, leases, at = KEYS[2 * i - 1], KEYS[2 * i], 8 + (i - 1) * PER_LEVEL
 	local f = redis.call('HMGET', key, 'f0', 'g0', 'l0', 'f1', 'g1', 'l1', 'f2', 'g2', 'l2', 'f3', 'g3', 'l3',
-		'period', 'window', 'spenth', 'spentl', 'heldh', 'heldl')
+		'period', 'window', 'spenth', 'spentl', 'heldh', 'heldl', 'run', 'told')
+	if f[19] ~= run and redis.call('EXISTS', key) == 1 then return nil end
 	local s = {key = key, leases = leases, ahead = {}, limit = {}, span = {}, over = {}}
 	for r = 0, 3 do
 		local limit, old = tonumber(ARGV[at + 3 * r + 1]), tonumber(f[3 * r + 3] or 0)
@@ -49,7 +51,7 @@ local function load(i)
 	s.mosth, s.mostl = tonumber(ARGV[at + 15]), tonumber(ARGV[at + 16])
 	local period, window = ARGV[at + 17], tonumber(ARGV[at + 18])
 	s.keep = tonumber(ARGV[at + 19])
-	s.known = f[13] == period
+	s.known = f[13] == period and f[20] == run
 	s.period, s.window = period, window
 	s.spenth, s.spentl, s.heldh, s.heldl = 0, 0, 0, 0
 	if s.known and tonumber(f[14]) >= window then
@@ -89,6 +91,7 @@ local function save(s, take)
 		for _, v in ipairs({'window', whole(s.window), 'spenth', whole(s.spenth), 'spentl', whole(s.spentl), 'heldh', whole(heldh), 'heldl', whole(heldl)}) do f[#f + 1] = v end
 	end
 	if #f > 0 then
+		f[#f + 1], f[#f + 2] = 'run', run
 		redis.call('HSET', s.key, unpack(f))
 		if s.keep == 0 then redis.call('PERSIST', s.key)
 		else redis.call('PEXPIRE', s.key, whole(s.keep + math.floor(longest / 1000000))) end
@@ -104,6 +107,7 @@ end
 local all, ok, out = {}, true, {0}
 for i = 1, #KEYS / 2 do
 	local s = load(i)
+	if not s then return {2} end
 	all[i], ok = s, allows(s) and ok
 	for r = 0, 3 do out[#out + 1] = s.ahead[r] end
 	for _, v in ipairs({s.running, s.known and 1 or 0, s.window, s.spenth, s.spentl, s.heldh, s.heldl}) do out[#out + 1] = v end

@@ -45,6 +45,9 @@ var endText string
 //go:embed seed.lua
 var seedText string
 
+//go:embed begin.lua
+var beginText string
+
 // Open gives the counters that a URL names: memory://, valkey://…, valkeys://…, redis://…, rediss://…, unix://…. A server
 // need not answer yet: until it does, reservations give ErrDown. The caller closes them.
 //
@@ -70,6 +73,7 @@ func openShared(url string, wait time.Duration, log *slog.Logger) (*Shared, erro
 	s.tasks.Go(func() { s.link.connect(ctx) })
 	s.tasks.Go(func() { s.every(ctx, renewEvery, s.renew) })
 	s.tasks.Go(func() { s.every(ctx, retryEvery, s.catchUp) })
+	s.tasks.Go(func() { s.every(ctx, retryEvery, s.look) })
 	return s, nil
 }
 
@@ -120,12 +124,20 @@ func (s *Shared) Reserve(ctx context.Context, a *Account, n Need, now time.Time,
 		*h = Hold{}
 		return Verdict{}, nil
 	}
+	if err := s.sure(ctx, now); err != nil {
+		return Verdict{}, err
+	}
 	taken := Hold{account: a, need: n, id: rand.Uint64(), leased: now.Add(leaseFor)}
 	for i := range a.Levels {
 		l, k := &a.Levels[i], &taken.marks[i]
 		k.each, k.window = l.Budget.Each, l.Budget.Each.Start(now).Unix()
 	}
-	got, sent, err := s.link.run(ctx, take, a.keys(), takeArgs(&taken, now))
+	got, sent, err := s.link.run(ctx, take, a.keys(), takeArgs(&taken, now, s.run()))
+	if err == nil && len(got) == 1 { // the server has begun anew
+		if err = s.over(ctx, a, now); err == nil {
+			got, sent, err = s.link.run(ctx, take, a.keys(), takeArgs(&taken, now, s.run()))
+		}
+	}
 	if err == nil && len(got) != 1+perReading*len(a.Levels) {
 		err, sent = fmt.Errorf("counters: the script answered %d numbers", len(got)), true
 	}
@@ -197,22 +209,25 @@ func (s *Shared) tell(ctx context.Context, e *ending) bool {
 	return err == nil
 }
 
-// Seed implements Counters.
+// Seed implements Counters. The ends that wait for the server go before: what they used is in the sum.
 func (s *Shared) Seed(ctx context.Context, a *Account, level int, nano int64, now time.Time) error {
+	late, cancel := context.WithTimeout(ctx, s.link.wait)
+	defer cancel()
+	s.catchUp(late, now)
 	l := &a.Levels[level]
 	each := l.Budget.Each
 	args := []string{each.String(), strconv.FormatInt(each.Start(now).Unix(), 10)}
 	args = appendHalves(args, max(nano, 0))
-	args = append(args, strconv.FormatInt(keepFor(l, now), 10))
-	_, _, err := s.link.run(ctx, seed, a.keys()[2*level:2*level+1], args)
+	args = append(args, number(keepFor(l, now)), s.run())
+	_, _, err := s.link.run(ctx, seed, a.keys()[2*level:2*level+2], args)
 	return err
 }
 
 // Spent implements Counters.
 func (s *Shared) Spent(ctx context.Context, a *Account, level int, now time.Time) (Money, bool, error) {
 	each := a.Levels[level].Budget.Each
-	f, err := s.link.fields(ctx, a.keys()[2*level], "period", "window", "spenth", "spentl", "heldh", "heldl")
-	if err != nil || f[0] != each.String() {
+	f, err := s.link.fields(ctx, a.keys()[2*level], "period", "window", "spenth", "spentl", "heldh", "heldl", "told")
+	if err != nil || f[0] != each.String() || f[6] != s.run() {
 		return Money{}, false, err
 	}
 	if w, _ := strconv.ParseInt(f[1], 10, 64); w < each.Start(now).Unix() {
@@ -230,7 +245,12 @@ func (a *Account) keys() []string {
 	keys := make([]string, 0, 2*len(a.Levels))
 	for i := range a.Levels {
 		k := "penstock:{" + a.group + "}:" + a.Levels[i].id
-		keys = append(keys, k, k+":leases")
+		keys = append(keys, k, k+leasesOf)
 	}
 	return keys
 }
+
+// leasesOf ends the name of a level's leases.
+const leasesOf = ":leases"
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -37,10 +37,10 @@ func appendHalves(args []string, n int64) []string {
 const mostMoney = 9_223_372_036 * base
 
 // takeArgs are what take.lua reads.
-func takeArgs(h *Hold, now time.Time) []string {
-	args := appendHalves(make([]string, 0, 7+19*len(h.account.Levels)), now.UnixNano())
+func takeArgs(h *Hold, now time.Time, run string) []string {
+	args := appendHalves(make([]string, 0, 8+19*len(h.account.Levels)), now.UnixNano())
 	args = append(args, strconv.FormatInt(now.UnixMilli(), 10), strconv.FormatInt(h.leased.UnixMilli(), 10), strconv.FormatUint(h.id, 16))
-	args = appendHalves(args, h.need.Nano)
+	args = append(appendHalves(args, h.need.Nano), run)
 	for i := range h.account.Levels {
 		l, k := &h.account.Levels[i], &h.marks[i]
 		for r := range rates {
