@@ -25,6 +25,7 @@
 //	admit       key, account, limits, reservation
 //	cache       exact answers, given again
 //	guard       guardrails on what goes in and what comes out
+//	reach       the ways to services: pools, the nearest address, connections kept ready, probes
 //	route       branches to candidates and skip records; health and breakers
 //	relay       attempts up to the commit point, then the relay of bytes
 //	generation  configuration to a compiled snapshot; swap, hold, drain

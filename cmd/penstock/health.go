@@ -18,8 +18,8 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "How backends are: list, history, release",
-		Long: "How backends are, that is deployments by their providers' models, and credentials: which a running gateway leaves\n" +
-			"alone, why and for how long, and what it has measured of them.",
+		Long: "How backends are, that is deployments by their providers' models, credentials, and the addresses of providers that\n" +
+			"have several: which a running gateway leaves alone, why and for how long, and what it has measured of them.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return list.RunE(cmd, args) },
 	}
@@ -77,8 +77,29 @@ func backendRow(b *admin.Backend, now time.Time) []string {
 	if !b.OK {
 		again = b.Until.Sub(now).Round(time.Second).String()
 	}
+	if b.Address != nil {
+		return []string{b.Name, string(b.Phase), again, "-", "-", "-", "-", "-", addressNote(b)}
+	}
 	return []string{b.Name, string(b.Phase), again, strconv.FormatInt(b.InFlight, 10), fmt.Sprintf("%.0f%%", 100*b.ErrorRate),
 		measured(b.P50, "ms"), measured(b.FirstContent, "ms"), measured(b.TokensPerSecond, ""), b.Reason}
+}
+
+// addressNote words what is known of an address.
+func addressNote(b *admin.Backend) string {
+	a := b.Address
+	note := "not measured yet"
+	switch {
+	case !b.OK:
+		note = b.Reason
+	case a.TLS > 0:
+		note = fmt.Sprintf("connects in %.1fms, TLS in %.1fms", a.Connect, a.TLS)
+	case a.Connect > 0:
+		note = fmt.Sprintf("connects in %.1fms", a.Connect)
+	}
+	if a.Chosen {
+		note = "in use; " + note
+	}
+	return note
 }
 
 // measured shows what was measured, and that it was not.

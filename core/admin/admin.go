@@ -47,6 +47,7 @@ type Server struct {
 	Disabled    *route.Disabled
 	Decisions   *replay.Recorder
 	Health      *health.Registry
+	Addresses   Addresses
 	Audit       Audit
 	Keyring     *admit.Keyring
 	Token       string   // what a caller must bear; never empty

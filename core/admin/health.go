@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/health"
+	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/core/store"
 )
 
@@ -19,6 +20,7 @@ type Audit interface {
 type Backend struct {
 	Name            string         `json:"backend"`
 	Credential      bool           `json:"credential,omitempty"` // it is one, and no deployment
+	Address         *Address       `json:"address,omitempty"`    // it is one of a provider's several, and no deployment
 	OK              bool           `json:"ok"`                   // a request would be admitted now
 	Phase           health.Phase   `json:"phase"`
 	Reason          string         `json:"reason,omitempty"`
@@ -32,6 +34,16 @@ type Backend struct {
 	History         []health.Event `json:"history,omitempty"` // oldest first
 }
 
+// Address is what was measured of one of a provider's addresses.
+type Address struct {
+	Chosen  bool    `json:"chosen"` // requests go there
+	Connect float64 `json:"connect_ms"`
+	TLS     float64 `json:"tls_ms"` // the handshake, counted apart
+}
+
+// Addresses lists how the addresses are of providers that have several; *generation.Builder does.
+type Addresses interface{ Addresses() []reach.State }
+
 // health lists how backends are.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 	now := time.Now()
@@ -41,6 +53,14 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 		list = append(list, Backend{Name: b.ID, Credential: rec.Credential, OK: state.OK, Phase: state.Phase, Reason: state.Reason, Until: state.Until,
 			InFlight: stats.InFlight, ErrorRate: stats.ErrorRate, P50: millis(stats.P50), P99: millis(stats.P99), FirstContent: millis(stats.FirstContent),
 			TokensPerSecond: stats.TokensPerSecond, History: rec.History})
+	}
+	for _, a := range s.Addresses.Addresses() {
+		b := Backend{Name: a.Provider + " address " + a.Base, OK: a.Why == "", Phase: health.Closed, Reason: a.Why,
+			Address: &Address{Chosen: a.Chosen, Connect: millis(a.Distance.Connect), TLS: millis(a.Distance.TLS)}}
+		if !b.OK {
+			b.Phase, b.Until = health.Open, a.Next
+		}
+		list = append(list, b)
 	}
 	send(w, http.StatusOK, list)
 }

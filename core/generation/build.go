@@ -3,16 +3,13 @@ package generation
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/url"
-	"os"
 	"strings"
+	"sync"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
@@ -21,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -36,7 +34,8 @@ type Builder struct {
 	Policies fs.FS            // those that come with the gateway, by penstock/NAME; nil: none
 	Health   *health.Registry // what is known of backends; nil: nobody keeps watch
 
-	pools  pools
+	ways   reach.Network
+	opened sync.Once // gives ways their log
 	tokens credential.Tokens
 }
 
@@ -59,7 +58,8 @@ type provider struct {
 	pool        *h1.Pool
 	credentials []*relay.Credential
 	errors      *fault.Classifier
-	moved       func(string) (*h1.Pool, string)
+	places      relay.Places // nil: always by pool
+	service     *reach.Service
 }
 
 // fingerprint tells configurations apart with the plugins and policies that they stand on: a replaced
@@ -97,6 +97,7 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, e
 	c.routers()
 	c.keys()
 	c.settings()
+	c.upkeep()
 	if c.out.Errors() > 0 {
 		c.gen.letGo()
 		return nil, c.out
@@ -171,31 +172,27 @@ func shape(p *catalog.Provider, preset sdk.Preset, own sdk.Configured) (base str
 	return cmp.Or(own.BaseURL, preset.BaseURL, p.Manifest.BaseURL)
 }
 
-// connect gives the provider its address, its connections and what authorizes its requests.
+// connect gives the provider its addresses, its connections and what authorizes its requests.
 func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base string, process *pluginhost.Process) {
 	at := "providers." + p.ID
-	u, err := address(p.BaseURL, base)
-	if err != nil {
-		c.fail(at+".base_url", "base_url: https://…", "%v", err)
+	bases := c.addresses(p, base)
+	if bases == nil {
 		return
 	}
-	cat.Base = u
-	if _, err := clientTLS(u.Hostname(), p.CA); err != nil { // also where it would not be read: a file that is named is there
+	cat.Base = bases[0]
+	if _, err := reach.ClientTLS(cat.Base.Hostname(), p.CA); err != nil { // also where it would not be read: a file that is named is there
 		c.fail(at+".tls.ca", "", "%v", err)
 		return
 	}
-	pool, free, err := c.openPool(p, u)
+	made := &provider{Provider: cat, process: process}
+	told := process.Configured(cat.Instance).BaseURL
+	if told != base || p.BaseURL != "" || len(p.BaseURLs) > 0 {
+		told = ""
+	}
+	err := c.open(made, p, bases, told)
 	if err != nil {
 		c.fail(at+".base_url", "", "%v", err)
 		return
-	}
-	made := &provider{Provider: cat, process: process, pool: pool}
-	if own := process.Configured(cat.Instance).BaseURL; own != "" && own == base && p.BaseURL == "" {
-		m := &moving{builder: c.Builder, conf: p, process: process, instance: cat.Instance, path: u.Path, base: own, now: u, pool: pool, free: free}
-		made.moved = m.moved
-		c.keep(m.close)
-	} else {
-		c.keep(free)
 	}
 	if made.errors, err = fault.NewClassifier(cat.Manifest.Errors); err != nil {
 		c.fail(at+".plugin", "", "the manifest of the plugin %s: %v", p.Plugin, err)
@@ -214,6 +211,66 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 	}
 	c.providers[p.ID] = made
 }
+
+// addresses gives the provider's base URLs; nil where one is none.
+func (c *compilation) addresses(p *config.Provider, base string) []*url.URL {
+	at := "providers." + p.ID
+	if len(p.BaseURLs) == 0 {
+		u, err := address(p.BaseURL, base)
+		if err != nil {
+			c.fail(at+".base_url", "base_url: https://…", "%v", err)
+			return nil
+		}
+		return []*url.URL{u}
+	}
+	var bases []*url.URL
+	for i, text := range p.BaseURLs {
+		u, err := address(text, base)
+		if err != nil {
+			c.fail(fmt.Sprintf("%s.base_urls[%d]", at, i), "", "%v", err)
+			return nil
+		}
+		bases = append(bases, u)
+	}
+	return bases
+}
+
+// open gives the provider its connections; told is where its plugin said that the service is, "" where it has no say.
+func (c *compilation) open(made *provider, p *config.Provider, bases []*url.URL, told string) error {
+	o := reach.Options{CA: p.CA, HTTP2: p.HTTP2, MaxConns: p.Connections.Max, MaxIdle: p.Connections.Idle, Idle: p.Connections.Keep}
+	if len(bases) > 1 {
+		s, free, err := c.network().Service(p.ID, bases, o)
+		if err != nil {
+			return err
+		}
+		c.keep(free)
+		made.service, made.places = s, s
+		return nil
+	}
+	pool, free, err := c.network().Pool(bases[0], o)
+	if err != nil {
+		return err
+	}
+	made.pool = pool
+	if told == "" {
+		c.keep(free)
+		return nil
+	}
+	m := &moving{network: c.network(), options: o, process: made.process, instance: made.Instance, path: bases[0].Path, base: told,
+		now: bases[0], pool: pool, free: free}
+	made.places = m
+	c.keep(m.close)
+	return nil
+}
+
+// network gives the ways to providers, which generations share.
+func (b *Builder) network() *reach.Network {
+	b.opened.Do(func() { b.ways.Log = b.Log })
+	return &b.ways
+}
+
+// Addresses tells how the addresses of providers are that have several, while a generation is in force.
+func (b *Builder) Addresses() []reach.State { return b.ways.Addresses() }
 
 // address joins the configured base URL with the path of the plugin's own, where it has none.
 func address(configured, base string) (*url.URL, error) {
@@ -238,46 +295,6 @@ func address(configured, base string) (*url.URL, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u, nil
-}
-
-// openPool gives the connections to an address, shared with other generations, and what lets them go.
-func (b *Builder) openPool(p *config.Provider, u *url.URL) (*h1.Pool, release, error) {
-	key := poolKey{scheme: u.Scheme, host: u.Host, ca: p.CA, http2: p.HTTP2}
-	return b.pools.acquire(key, func() (*h1.Pool, error) {
-		port := u.Port()
-		t := h1.Target{Name: u.Host}
-		if u.Scheme == "https" {
-			if port == "" {
-				port = "443"
-			}
-			conf, err := clientTLS(u.Hostname(), p.CA)
-			if err != nil {
-				return nil, err
-			}
-			t.TLS = conf
-		} else if port == "" {
-			port = "80"
-		}
-		t.Host = net.JoinHostPort(u.Hostname(), port)
-		return h1.NewPool(t, h1.PoolOptions{HTTP2: p.HTTP2}), nil
-	})
-}
-
-// clientTLS trusts the system's authorities, or those of a file alone.
-func clientTLS(name, ca string) (*tls.Config, error) {
-	conf := &tls.Config{ServerName: name, MinVersion: tls.VersionTLS12}
-	if ca == "" {
-		return conf, nil
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
-	}
-	conf.RootCAs = x509.NewCertPool()
-	if !conf.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s: holds no certificate", ca)
-	}
-	return conf, nil
 }
 
 // authorize makes what authorizes the provider's requests, for each of its credentials. Where the credential has the
@@ -325,7 +342,7 @@ func (c *compilation) settings() {
 	g.Timing = map[string]timing.Mode{"off": timing.Off, "totals": timing.Totals, "stages": timing.Stages, "attempts": timing.Attempts}[cfg.Timing]
 	g.limits = relay.Limits{
 		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
-		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue),
+		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue), QueueTotal: cfg.Stream.QueueTotal,
 		Whole: max(cfg.Limits.Body, wholeAnswer), Lenient: cfg.Lenient,
 	}
 }

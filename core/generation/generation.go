@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/policy"
+	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
@@ -36,6 +37,7 @@ type Generation struct {
 	teams     map[string]*admit.Team
 	members   members
 	limits    relay.Limits
+	upkeep    []reach.Upkeep
 
 	holds    atomic.Int64 // requests, and one of the manager's own while it is in force
 	requests atomic.Int64 // ever held

@@ -149,7 +149,7 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		c.fail(path, "", "%v", err)
 		return nil
 	}
-	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Moved: p.moved, Secrets: secretsOf(p.Provider)}
+	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Places: p.places, Secrets: secretsOf(p.Provider)}
 	c.watch(d, u)
 	c.gen.upstreams[d] = &relay.Candidate{Upstream: u, Terms: terms(c.cfg, m, d.Price)}
 	return d

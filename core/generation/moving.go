@@ -5,15 +5,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
+	"github.com/penstock-gateway/penstock/core/reach"
 )
 
 // moving is the address of a provider whose plugin says where the service is: the plugin's next process may say another.
 type moving struct {
-	builder  *Builder
-	conf     *config.Provider
+	network  *reach.Network
+	options  reach.Options
 	process  *pluginhost.Process
 	instance string
 	path     string // of the address that targets were made for
@@ -25,16 +25,19 @@ type moving struct {
 	free release
 }
 
-// moved gives the pool and the target where the service is now.
-func (m *moving) moved(target string) (*h1.Pool, string) {
+// Place gives the place where the service is now.
+func (m *moving) Place(target string) reach.Place {
 	base := m.process.Configured(m.instance).BaseURL
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if base != m.base {
 		m.move(base)
 	}
-	return m.pool, strings.TrimRight(m.now.Path, "/") + strings.TrimPrefix(target, strings.TrimRight(m.path, "/"))
+	return reach.Place{Pool: m.pool, Base: m.now, Target: strings.TrimRight(m.now.Path, "/") + strings.TrimPrefix(target, strings.TrimRight(m.path, "/"))}
 }
+
+// Unreached has no other place to give.
+func (m *moving) Unreached(reach.Place, error) bool { return false }
 
 // move takes up another address; one that is none leaves the old in place.
 func (m *moving) move(base string) {
@@ -42,7 +45,7 @@ func (m *moving) move(base string) {
 	if err != nil {
 		return
 	}
-	pool, free, err := m.builder.openPool(m.conf, u)
+	pool, free, err := m.network.Pool(u, m.options)
 	if err != nil {
 		return
 	}

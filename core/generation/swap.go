@@ -121,6 +121,7 @@ func (m *Manager) swap(g *Generation, source string) {
 	}
 	m.record(entry{Record: Record{Generation: g.Number, Source: source, Created: g.Created, Hash: g.Config.Hash()}, gen: g})
 	old := m.current.Swap(g)
+	m.builder.network().Attend(g.upkeep)
 	if old != nil {
 		old.Release()
 	}
@@ -155,6 +156,7 @@ func (m *Manager) Records() []Record {
 // Close takes the generation in force out of it and waits until all have let their parts go.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
+	m.builder.network().Attend(nil)
 	if g := m.current.Swap(nil); g != nil {
 		g.Release()
 	}

@@ -285,3 +285,14 @@ func NotSent(err error) bool {
 	var call *CallError
 	return errors.As(err, &late) && late.unsent || errors.As(err, &call) && call.unsent
 }
+
+// Unreached says whether an error proves that the upstream could not be reached: by a connection of its own, not for want
+// of leave to open one.
+func Unreached(err error) bool {
+	var late *TimeoutError
+	if errors.As(err, &late) {
+		return late.Phase == "connect" || late.Phase == "tls"
+	}
+	var call *CallError
+	return errors.As(err, &call) && (call.Phase == "connect" || call.Phase == "tls") && call.Err != errTooMany
+}

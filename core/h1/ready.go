@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http/httptrace"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -20,14 +22,14 @@ const (
 
 // KeepReady keeps n connections idle, resolved, open and through the TLS handshake, so that a call need not wait for them,
 // until ctx ends. It opens one at a time and never beside a call's own wait, leaves an upstream that refuses alone for
-// longer and longer, and rests while no call has come for ten minutes. At most one KeepReady serves a pool at a time; with
+// longer and longer, and rests while no call has come for ten minutes. What several keep ready of one pool adds up. With
 // HTTP2 it does nothing.
 func (p *Pool) KeepReady(ctx context.Context, n int) {
 	if p.h2 != nil || n <= 0 {
 		return
 	}
-	p.setReady(min(n, p.opt.MaxIdle))
-	defer p.setReady(0)
+	p.addReady(n)
+	defer p.addReady(-n)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	vain := 0
@@ -58,9 +60,10 @@ func (p *Pool) KeepReady(ctx context.Context, n int) {
 	}
 }
 
-func (p *Pool) setReady(n int) {
+func (p *Pool) addReady(n int) {
 	p.mu.Lock()
-	p.ready, p.asked = n, time.Now()
+	p.ready += n
+	p.asked = time.Now()
 	p.mu.Unlock()
 }
 
@@ -110,28 +113,90 @@ func (p *Pool) look() (lost bool) {
 // fill opens connections until enough are idle; false where one could not be opened.
 func (p *Pool) fill(ctx context.Context) bool {
 	for p.wants() {
-		within, cancel := context.WithTimeout(ctx, readyLimit)
-		began := time.Now()
-		u, err := p.dial(within)
-		cancel()
-		switch {
-		case err != nil:
-			p.free()
-			return false
-		case !u.settle(min(2*time.Since(began), mostSettle)):
-			p.drop(u)
+		if _, err := p.openIdle(ctx); err != nil {
 			return false
 		}
-		p.stock(u)
 	}
 	return true
+}
+
+// Distance is how long it took to open a connection.
+type Distance struct {
+	Connect time.Duration // TCP: a round trip
+	TLS     time.Duration // the handshake behind it; 0 where there is none
+}
+
+// Measure opens a connection, within ctx and ten seconds, and tells how long that took, without the look-up of the name.
+// The connection is kept for a call; with HTTP2, which has its own, it is closed.
+func (p *Pool) Measure(ctx context.Context) (Distance, error) {
+	p.mu.Lock()
+	full := p.open >= p.opt.MaxConns || p.closed
+	if !full {
+		p.open++
+	}
+	p.mu.Unlock()
+	if full {
+		return Distance{}, &CallError{Phase: "connect", Err: errTooMany, unsent: true}
+	}
+	return p.openIdle(ctx)
+}
+
+// openIdle opens a connection, for which it has leave, and keeps it.
+func (p *Pool) openIdle(ctx context.Context) (Distance, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	u, far, err := p.measured(ctx)
+	switch {
+	case err != nil:
+		p.free()
+	case p.h2 != nil:
+		p.drop(u)
+	case !u.settle(min(2*(far.Connect+far.TLS)+mostSettle/100, mostSettle)):
+		p.drop(u)
+		err = &CallError{Phase: "tls", Err: errUnsettled, unsent: true}
+	default:
+		p.stock(u)
+	}
+	return far, err
+}
+
+// errUnsettled says that an upstream ends connections before they are used, or says something on them unasked.
+var errUnsettled = errors.New("closed or written to by the upstream before a request")
+
+// measured is dial with the time that it takes.
+func (p *Pool) measured(ctx context.Context) (*upstream, Distance, error) {
+	var mu sync.Mutex // of several addresses of a name that are tried beside each other
+	begun, last := map[string]time.Time{}, time.Now()
+	var far Distance
+	trace := &httptrace.ClientTrace{
+		ConnectStart: func(_, addr string) {
+			mu.Lock()
+			defer mu.Unlock()
+			begun[addr] = time.Now()
+		},
+		ConnectDone: func(_, addr string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				last = time.Now()
+				far.Connect = last.Sub(begun[addr])
+			}
+		},
+	}
+	u, err := p.dial(httptrace.WithClientTrace(ctx, trace))
+	mu.Lock()
+	defer mu.Unlock()
+	if err == nil && p.target.TLS != nil {
+		far.TLS = time.Since(last)
+	}
+	return u, far, err
 }
 
 // wants takes leave to open a connection where too few are idle.
 func (p *Pool) wants() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) >= p.ready || p.open >= p.opt.MaxConns || p.closed {
+	if len(p.idle) >= min(p.ready, p.opt.MaxIdle) || p.open >= p.opt.MaxConns || p.closed {
 		return false
 	}
 	p.open++

@@ -98,7 +98,7 @@ func TestReadyAgain(t *testing.T) {
 	target, conns, s := securedUpstream(t, tls.VersionTLS13)
 	p := NewPool(target, PoolOptions{})
 	defer p.Close()
-	p.setReady(2)
+	p.addReady(2)
 	if !p.fill(t.Context()) || conns.Load() != 2 {
 		t.Fatalf("%d connections, want 2", conns.Load())
 	}
@@ -155,7 +155,7 @@ func TestReadyLeavesUpstreamsAlone(t *testing.T) {
 func TestReadyIsBounded(t *testing.T) {
 	target, conns, _ := securedUpstream(t, tls.VersionTLS13)
 	p := NewPool(target, PoolOptions{MaxConns: 2, MaxIdle: 8})
-	p.setReady(4)
+	p.addReady(4)
 	if !p.fill(t.Context()) || conns.Load() != 2 {
 		t.Errorf("%d connections, want 2", conns.Load())
 	}

@@ -61,6 +61,42 @@ func (b *Backend) Admit(now time.Time, s *Settings) (Pass, bool) {
 	return p, true
 }
 
+// Probe lets an active probe through, which is no request: while the backend is well, and in the place of the one request
+// that would find out whether it is again, somewhat before that could come. It keeps s.
+func (b *Backend) Probe(now time.Time, s *Settings) (Pass, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due, ok := b.breaker.probeDue(now, s)
+	if !ok || due.After(now) {
+		return Pass{}, false
+	}
+	if b.breaker.until.After(now) {
+		b.breaker.until = now
+	}
+	p := Pass{backend: b, settings: s}
+	p.probe, _ = b.breaker.admit(now)
+	p.epoch = b.breaker.epoch
+	b.publish(now)
+	b.inFlight.Add(1)
+	return p, true
+}
+
+// ProbeDue is when the backend, which is set aside, may be brought back by Probe; false: it is not, or not to be probed.
+func (b *Backend) ProbeDue(now time.Time, s *Settings) (time.Time, bool) {
+	if b.gate.Load() == 0 {
+		return time.Time{}, false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.breaker.phase == Closed {
+		return time.Time{}, false
+	}
+	return b.breaker.probeDue(now, s)
+}
+
+// Probing says whether the pass is the one by which a backend that was set aside comes back, or does not.
+func (p *Pass) Probing() bool { return p.probe }
+
 // publish makes the breaker's state what admission reads. The caller holds mu.
 func (b *Backend) publish(now time.Time) {
 	gate := int64(0)

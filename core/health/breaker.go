@@ -14,6 +14,7 @@ const (
 	maxGrowth   = 8                // times OpenFor that probes may be apart, and
 	maxInterval = time.Minute      // the longest, where OpenFor is not longer itself
 	probeLimit  = time.Minute      // after which a probe that nobody heard of again is given up
+	probeLead   = time.Second      // by which an active probe is before requests, if OpenFor is twice as long
 	probeSoon   = time.Second      // when a probe that is out may be over, as far as anybody can be told
 	openingTime = time.Hour        // in which openings count towards quarantine
 	maxHold     = 24 * time.Hour   // of a credential that was refused or has no money left
@@ -35,6 +36,7 @@ type breaker struct {
 	until  time.Time
 	reason string
 	kind   sdk.Kind
+	unsent bool // of the failure that kind is of
 
 	streak   int // failures in a row
 	attempts window
@@ -95,6 +97,19 @@ func (k *breaker) admit(now time.Time) (probe, ok bool) {
 	return true, true
 }
 
+// probeDue is when a probe that is no request may be let through: at once where all requests are, and otherwise somewhat
+// before one of them would have to find out; false: nobody knows, since the backend asked to be left alone or its probe is
+// out.
+func (k *breaker) probeDue(now time.Time, s *Settings) (time.Time, bool) {
+	switch {
+	case k.held.After(now) || k.phase == HalfOpen && !k.refuses(now).IsZero():
+		return time.Time{}, false
+	case k.phase == Open || k.phase == Quarantined:
+		return k.until.Add(-min(probeLead, s.OpenFor/2)), true
+	}
+	return now, true
+}
+
 // count takes note of an outcome that was admitted in the breaker's present epoch. The event is zero where nothing changed.
 func (k *breaker) count(v verdict, o *Outcome, s *Settings, probe bool) (e Event) {
 	now := o.Ended
@@ -137,7 +152,7 @@ func (o *Outcome) cause() string {
 // open ends the closed phase: for a while, or in quarantine where that has been too often.
 func (k *breaker) open(now time.Time, why string, o *Outcome, s *Settings) Event {
 	k.epoch++
-	k.kind, k.failed, k.probe = o.Kind, 0, time.Time{}
+	k.kind, k.unsent, k.failed, k.probe = o.Kind, o.Unsent, 0, time.Time{}
 	recent := k.openings[:0]
 	for _, t := range k.openings {
 		if now.Sub(t) < openingTime {
@@ -160,7 +175,7 @@ func (k *breaker) open(now time.Time, why string, o *Outcome, s *Settings) Event
 // reopen follows a probe that failed. Openings are not counted: one long outage is not a backend that keeps failing.
 func (k *breaker) reopen(now time.Time, o *Outcome, s *Settings) Event {
 	k.epoch++
-	k.kind, k.probe = o.Kind, time.Time{}
+	k.kind, k.unsent, k.probe = o.Kind, o.Unsent, time.Time{}
 	k.failed++
 	why := fmt.Sprintf("%d probes in a row failed, the last: %s", k.failed, o.cause())
 	if k.failed == 1 {
@@ -189,7 +204,7 @@ func (k *breaker) close(now time.Time, why string) Event {
 	if k.quarantined {
 		k.openings = k.openings[:0]
 	}
-	k.streak, k.failed, k.probe, k.kind = 0, 0, time.Time{}, sdk.KindNone
+	k.streak, k.failed, k.probe, k.kind, k.unsent = 0, 0, time.Time{}, sdk.KindNone, false
 	k.attempts, k.failures = window{}, window{}
 	return k.set(now, Closed, why, time.Time{})
 }
@@ -223,10 +238,10 @@ func (k *breaker) hold(o *Outcome, s *Settings) (e Event) {
 // state gives the phase as it is seen from outside.
 func (k *breaker) state(now time.Time) State {
 	until := k.refuses(now)
-	s := State{OK: until.IsZero(), Phase: k.phase, Reason: k.reason, Until: until, Kind: k.kind}
+	s := State{OK: until.IsZero(), Phase: k.phase, Reason: k.reason, Until: until, Kind: k.kind, Unsent: k.unsent}
 	switch {
 	case k.held.After(now) && !k.held.Before(until):
-		s.Phase, s.Reason, s.Kind = Held, k.heldWhy, k.heldKind
+		s.Phase, s.Reason, s.Kind, s.Unsent = Held, k.heldWhy, k.heldKind, false
 	case s.OK && k.phase != Closed:
 		s.Phase = HalfOpen
 	case k.phase == HalfOpen && until.Sub(now) > probeSoon:

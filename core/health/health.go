@@ -4,7 +4,8 @@
 //
 // A Backend is one thing that can fail by itself: a deployment (a provider's model at an address), or a credential. It
 // outlives generations and, by its Record, the process. Which backends a request may use is core/route's question;
-// core/relay asks for admission before each attempt and says what became of it. Nothing here calls anybody.
+// core/relay asks for admission before each attempt and says what became of it, core/reach for its probes. Nothing here
+// calls anybody.
 package health
 
 import (
@@ -47,6 +48,7 @@ type State struct {
 	Reason string    // "" where Closed
 	Until  time.Time // when the next request may be admitted, if not OK; a guess while a probe is under way
 	Kind   sdk.Kind  // of the failure that caused the phase; KindNone where there is none
+	Unsent bool      // that failure was met before anything of a request could be sent
 }
 
 // Outcome is what became of an attempt.
@@ -55,6 +57,7 @@ type Outcome struct {
 	Kind         sdk.Kind // of the failure
 	Neutral      bool     // it says nothing of the backend: the client left
 	Status       int      // 0: no head came
+	Unsent       bool     // nothing of the request has reached the upstream
 	Hold         time.Duration
 	Started      time.Time
 	FirstContent time.Time // zero: none came

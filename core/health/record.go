@@ -14,6 +14,7 @@ type Record struct {
 	Phase      Phase       `json:"phase"`
 	Reason     string      `json:"reason,omitempty"`
 	Kind       string      `json:"kind,omitempty"` // of the failure
+	Unsent     bool        `json:"unsent,omitempty"`
 	Until      time.Time   `json:"until,omitzero"`
 	Failed     int         `json:"failed_probes,omitempty"`
 	Openings   []time.Time `json:"openings,omitempty"` // that count towards quarantine
@@ -38,7 +39,7 @@ func (k *breaker) record() Record {
 		}
 	}
 	if k.kind != sdk.KindNone {
-		r.Kind = k.kind.String()
+		r.Kind, r.Unsent = k.kind.String(), k.unsent
 	}
 	if !k.held.IsZero() {
 		r.Hold = &Hold{k.held, k.heldWhy, k.heldKind.String()}
@@ -56,6 +57,7 @@ func (k *breaker) adopt(r *Record) {
 		k.phase, k.reason, k.until, k.failed, k.quarantined = r.Phase, r.Reason, r.Until, r.Failed, r.Phase == Quarantined
 	}
 	k.kind, _ = sdk.ParseKind(r.Kind)
+	k.unsent = r.Unsent
 	k.streak, k.probe, k.attempts, k.failures = 0, time.Time{}, window{}, window{}
 	k.held, k.heldWhy, k.heldKind = time.Time{}, "", sdk.KindNone
 	if h := r.Hold; h != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -31,6 +32,7 @@ type active struct {
 	rec        Attempt
 	until      time.Time // when it must have ended; zero: never
 	out        h1.Outgoing
+	place      reach.Place
 	signing    Signing
 	call       h1.Call
 	fields     []byte
@@ -140,15 +142,8 @@ func (a *active) desc(f *sdk.Failure) string {
 
 // try sends the request and relays the answer.
 func (a *active) try() *sdk.Failure {
-	pool, f := a.outgoing()
-	if f != nil {
+	if f := a.send(); f != nil {
 		return f
-	}
-	faultpoint.Reach(faultpoint.Send)
-	a.rec.Slot.Sent()
-	lim := h1.Limits{Connect: a.terms.Connect, FirstByte: a.terms.FirstContent, Idle: a.terms.Idle, Total: a.firstContentBy()}
-	if err := pool.Send(&a.call, &a.out, lim); err != nil {
-		return a.transport(err)
 	}
 	a.rec.Sent = true
 	faultpoint.Reach(faultpoint.Sent)
@@ -186,7 +181,7 @@ func (a *active) firstContentBy() time.Time {
 
 // outgoing makes the upstream request: the client's own bytes with splices, or the plugin's plan. What authorizes it comes
 // last, when all else is known.
-func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
+func (a *active) outgoing() *sdk.Failure {
 	d, w := a.up.Deployment, a.plan.way
 	out := &a.out
 	*out = h1.Outgoing{Method: "POST", Target: w.Target}
@@ -212,15 +207,17 @@ func (a *active) outgoing() (*h1.Pool, *sdk.Failure) {
 	} else {
 		a.translated(out, d)
 	}
-	pool := a.up.Pool
-	if a.up.Moved != nil {
-		pool, out.Target = a.up.Moved(out.Target)
+	if a.up.Places != nil {
+		a.place = a.up.Places.Place(out.Target)
+	} else {
+		a.place = reach.Place{Pool: a.up.Pool, Base: d.Provider.Base, Target: out.Target}
 	}
+	out.Target = a.place.Target
 	if f := a.authorize(out); f != nil {
-		return nil, f
+		return f
 	}
 	out.Fields = a.fields
-	return pool, nil
+	return nil
 }
 
 func batched(d dialect.Dialect) bool {
@@ -234,7 +231,7 @@ func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
 	if c == nil || c.Authorize == nil {
 		return nil
 	}
-	a.signing = Signing{Method: out.Method, Base: a.up.Deployment.Provider.Base, Target: out.Target, Fields: a.fields, Segments: out.Segments}
+	a.signing = Signing{Method: out.Method, Base: a.place.Base, Target: out.Target, Fields: a.fields, Segments: out.Segments}
 	lines, err := c.Authorize(&a.signing)
 	if err != nil {
 		a.Log.Error("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
@@ -285,7 +282,8 @@ func (a *active) translated(out *h1.Outgoing, d *catalog.Deployment) {
 
 // transport turns an error of the connection into a failure.
 func (a *active) transport(err error) *sdk.Failure {
-	a.rec.Sent = a.rec.Sent || !h1.NotSent(err)
+	a.elsewhere(err) // for the next attempt: HTTP/2 connects while the head is awaited
+	a.rec.Sent = !h1.NotSent(err)
 	var late *h1.TimeoutError
 	switch {
 	case a.lost.Load():

@@ -44,6 +44,9 @@ func dialectFields(dst []byte, static []sdk.Header, head *h1.Head, forward []str
 	return dst
 }
 
+// DialectFields gives the header lines that every request in a provider dialect has, as its manifest says.
+func DialectFields(d *sdk.Dialect) []byte { return dialectFields(nil, d.Headers, nil, nil) }
+
 // joined gives a header by its lower-case name, its lines in one as RFC 9110, section 5.3, has it; nil where it is absent.
 func joined(head *h1.Head) func(lower string) []byte {
 	return func(lower string) (value []byte) {

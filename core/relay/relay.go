@@ -35,9 +35,9 @@ type Upstream struct {
 	Credentials []*Credential
 	Errors      *fault.Classifier
 	Secrets     []string // what no error text of the upstream may show to a client
-	// Moved gives pool and target where the plugin itself says where its service is, which may change when its process is
-	// replaced; nil: Pool and the target as it is.
-	Moved func(target string) (*h1.Pool, string)
+	// Places says where requests go where the provider has several addresses, or its plugin itself says where it is; nil: by
+	// Pool, at the provider's base URL.
+	Places Places
 
 	// Health is told of every attempt and refuses those that would be in vain; nil: nobody keeps watch. Rates, one for each
 	// of Credentials, hold a credential back from this model while the provider limits its requests. Care is on which terms.
@@ -64,7 +64,7 @@ type Credential struct {
 // Signing is what a credential may have to know of the request that it authorizes.
 type Signing struct {
 	Method   string
-	Base     *url.URL // of the provider
+	Base     *url.URL // of the place that it goes to
 	Target   string   // path and query
 	Fields   []byte   // the header lines so far
 	Segments [][]byte // the body

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/penstock-gateway/penstock/core/admin"
+	"github.com/penstock-gateway/penstock/core/health"
+)
+
+// site is an upstream that numbers its connections, and can go and come back at its address.
+type site struct {
+	*httptest.Server
+	answer http.HandlerFunc
+	conns  atomic.Int64
+	gets   atomic.Int64
+	posts  atomic.Int64
+	mu     sync.Mutex
+	path   string // of the last POST
+	number int64  // of its connection
+	bearer string // of the last GET
+}
+
+type connNumber struct{}
+
+func newSite(t *testing.T, answer http.HandlerFunc) *site {
+	t.Helper()
+	h := &site{answer: answer}
+	h.Server = h.at(t, "127.0.0.1:0")
+	t.Cleanup(func() { h.Server.Close() })
+	return h
+}
+
+// at makes a server for an address, not started.
+func (h *site) at(t *testing.T, addr string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(h.serve))
+	s.Listener.Close()
+	var err error
+	if s.Listener, err = net.Listen("tcp", addr); err != nil {
+		t.Fatal(err)
+	}
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connNumber{}, h.conns.Add(1))
+	}
+	return s
+}
+
+func (h *site) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method == "GET" {
+		h.mu.Lock()
+		h.bearer = r.URL.Path + " " + r.Header.Get("Authorization")
+		h.mu.Unlock()
+		h.gets.Add(1)
+		w.Write([]byte(`{"data":[]}`))
+		return
+	}
+	h.posts.Add(1)
+	h.mu.Lock()
+	h.path, h.number = r.URL.Path, r.Context().Value(connNumber{}).(int64)
+	h.mu.Unlock()
+	h.answer(w, r)
+}
+
+// leave takes the upstream away.
+func (h *site) leave() { h.Server.Close() }
+
+// back brings it back where it was.
+func (h *site) back(t *testing.T) {
+	t.Helper()
+	h.Server = h.at(t, h.Listener.Addr().String())
+	h.Start()
+}
+
+// address gives how one of a provider's addresses is.
+func (s *served) address(base string) admin.Backend {
+	s.t.Helper()
+	out, errs, code := s.run("health", "-o", "json")
+	var list []admin.Backend
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 {
+		s.t.Fatalf("health: exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	for _, b := range list {
+		if b.Address != nil && strings.HasSuffix(b.Name, " address "+base) {
+			return b
+		}
+	}
+	s.t.Fatalf("health: no address %s in %s", base, out)
+	return admin.Backend{}
+}
+
+// TestFirstRequestIsExpected holds that the first request to a provider over TLS finds a connection that is open already.
+func TestFirstRequestIsExpected(t *testing.T) {
+	up := newSite(t, answering("up"))
+	up.StartTLS()
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: up.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveText(t, fmt.Sprintf(`
+providers:
+  up: {plugin: openai, base_url: "%s/v1", credentials: [{api_key: sk-test-0123456789}], tls: {ca: %q}}
+models: {m: {deployments: [{provider: up, model: x}]}}
+keys: [{name: dev, secret: %s}]
+`, up.URL, ca, testKey))
+	s.await("a connection before any request", func() bool { return up.conns.Load() == 1 })
+	tick := time.NewTimer(200 * time.Millisecond) // the handshake's end is seen by nobody but the gateway
+	<-tick.C
+	if who, _ := s.chat("m"); who != "up" || up.number != 1 {
+		t.Errorf("got %s on connection %d, want up on the first", who, up.number)
+	}
+	s.await("another in its place", func() bool { return up.conns.Load() == 2 })
+}
+
+// TestNearestAddress holds that a request goes on to the next address where one cannot be reached, within its attempt, and
+// that the first is taken up again when it is back and the other is not.
+func TestNearestAddress(t *testing.T) {
+	a, b := newSite(t, answering("a")), newSite(t, answering("b"))
+	a.Start()
+	b.Start()
+	text := fmt.Sprintf(`
+providers:
+  far: {plugin: openai, base_urls: ["%s/v1", "%s/us/v1/"], credentials: [{api_key: sk-test-0123456789}]}
+models: {m: {deployments: [{provider: far, model: x}]}}
+retry: {attempts: 1}
+keys: [{name: dev, secret: %s}]
+`, a.URL, b.URL, testKey)
+	s := serveText(t, text)
+	first, second := a.URL+"/v1", b.URL+"/us/v1/"
+	s.await("measurements", func() bool { return s.address(first).Address.Connect > 0 && s.address(second).Address.Connect > 0 })
+	f := func(want, path string, h *site) {
+		t.Helper()
+		if who, attempts := s.chat("m"); who != want || attempts != 1 || h.path != path {
+			t.Errorf("got %s at %s in %d attempts, want %s at %s in one", who, h.path, attempts, want, path)
+		}
+	}
+	f("a", "/v1/chat/completions", a)
+	a.leave()
+	f("b", "/us/v1/chat/completions", b)
+	if at, other := s.address(first), s.address(second); at.OK || at.Phase != health.Open || at.Reason == "" || !other.Address.Chosen {
+		t.Errorf("the first address is %+v, the second %+v; want it out of use", at, other)
+	}
+	a.back(t)
+	s.await("the first address", func() bool { return s.address(first).OK })
+	b.leave()
+	f("a", "/v1/chat/completions", a)
+	s.rewrite(text + "# the same again\n")
+	a.leave()
+	if who, _ := s.chat("m"); who != "502" {
+		t.Errorf("got %s, want 502 where no address can be reached", who)
+	}
+}
+
+// TestProbeBringsBack holds that a primary that was away serves again without a request that had to find out: by a
+// connection, or by a GET with its credential, which is in no ledger.
+func TestProbeBringsBack(t *testing.T) {
+	f := func(probe string, gets bool) {
+		primary, second := newSite(t, answering("first")), newUpstream(t, answering("second"))
+		primary.Start()
+		at := primary.URL
+		primary.leave()
+		s := serveText(t, strings.Replace(carefully(at, second.URL, "breaker: {failures: 3, open_for: 400ms}\n"),
+			"0123456789}]}", "0123456789}], probe: "+probe+"}", 1))
+		s.await("the breaker, by probes alone", func() bool { return s.backend("first").Phase != health.Closed })
+		primary.back(t)
+		s.await("the primary", func() bool { return s.backend("first").Phase == health.Closed })
+		if n := primary.posts.Load(); n != 0 {
+			t.Errorf("%s: %d requests before it was back", probe, n)
+		}
+		if who, attempts := s.chat("both"); who != "first" || attempts != 1 {
+			t.Errorf("%s: got %s in %d attempts", probe, who, attempts)
+		}
+		if got := primary.gets.Load() > 0; got != gets {
+			t.Errorf("%s: %d GETs", probe, primary.gets.Load())
+		}
+		if want := "/v1/health Bearer sk-test-first-0123456789"; gets && primary.bearer != want {
+			t.Errorf("%s: asked %q, want %q", probe, primary.bearer, want)
+		}
+		out, _, _ := s.run("ledger", "list", "-o", "jsonl")
+		if n := strings.Count(out, "\n"); n > 1 {
+			t.Errorf("%s: %d rows of the ledger for one request:\n%s", probe, n, out)
+		}
+	}
+	f("{every: 1s}", false)
+	f("{every: 1s, kind: get, path: /health}", true)
+}
+
+// TestSilentPrimary holds that a burst against a primary that answers no SYN is served by the second after one limit.
+func TestSilentPrimary(t *testing.T) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
+	for full := false; !full; { // its queue
+		c, err := net.DialTimeout("tcp", silent, 200*time.Millisecond)
+		if full = err != nil; !full {
+			defer c.Close()
+		}
+	}
+	second := newUpstream(t, answering("second"))
+	const limit, requests = time.Second, 200
+	s := serveText(t, carefully("http://"+silent, second.URL, "timeout: {connect: "+limit.String()+"}\n"))
+	began := time.Now()
+	var all sync.WaitGroup
+	var tried atomic.Int64
+	for range requests {
+		all.Go(func() {
+			who, attempts := s.chat("both")
+			if who != "second" {
+				t.Errorf("got %s", who)
+			}
+			tried.Add(int64(attempts) - 1)
+		})
+	}
+	all.Wait()
+	if took := time.Since(began); took > 5*limit {
+		t.Errorf("%d requests took %v, want one limit of %v", requests, took, limit)
+	}
+	if b := s.backend("first"); b.Phase == health.Closed {
+		t.Errorf("the primary is %+v, want it left alone", b)
+	}
+	before := tried.Load()
+	if who, attempts := s.chat("both"); who != "second" || attempts != 1 || before > requests {
+		t.Errorf("got %s in %d attempts; %d attempts at the primary before", who, attempts, before)
+	}
+}
