@@ -243,6 +243,18 @@ type EventNamer interface {
 	EventName(doc *jsonspan.Doc, data []byte) string
 }
 
+// TypeName is the type that an event's data names; "" where it is no object with one.
+func TypeName(doc *jsonspan.Doc, data []byte) string {
+	if doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil || doc.Kind(0) != jsonspan.Object {
+		return ""
+	}
+	t, ok := doc.Member(0, "type")
+	if !ok || doc.Kind(t) != jsonspan.String {
+		return ""
+	}
+	return doc.Text(t)
+}
+
 // Bounded is implemented by an encoder that may have to hold events back and keeps a limited amount of them.
 type Bounded interface {
 	// Failure says why the answer cannot be written to its end; nil while it can. End then writes it as the error that
@@ -254,6 +266,16 @@ type Bounded interface {
 // said before, such as one that numbers its events: it takes the place of the dialect's own AppendStreamError.
 type Failer interface {
 	AppendFailure(dst []byte, f *sdk.Failure, requestID string) []byte
+}
+
+// DoneMark is the data of the event that ends an openai-chat stream. Compatible services put it behind the streams of
+// other dialects too, whose clients would take it for broken JSON.
+const DoneMark = "[DONE]"
+
+// Closer is implemented by an observer whose dialect has an end mark that clients wait for and some services leave out:
+// AppendEnd writes it, once the reason of the end has been seen.
+type Closer interface {
+	AppendEnd(dst []byte) []byte
 }
 
 // AppendLine appends a JSON text without its line breaks, which would end a line of an event stream. Within a JSON string

@@ -42,7 +42,8 @@ func NewClassifier(table []sdk.KnownError) (*Classifier, error) {
 	return c, nil
 }
 
-// Classify reads an error body. now is for dates in Retry-After; get reads a header of the answer.
+// Classify reads an error body; status 0 is one under a status of success, whose message stays empty where the body has
+// none. now is for dates in Retry-After; get reads a header of the answer.
 func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, now time.Time) *sdk.Failure {
 	f := &sdk.Failure{Kind: byStatus(status), Status: status}
 	var doc jsonspan.Doc
@@ -53,7 +54,7 @@ func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, 
 	if kind := c.match(status, &doc, parsed, body); kind != sdk.KindNone && !(kind == sdk.BadRequest && f.Kind != sdk.UpstreamError) {
 		f.Kind = kind // but a status that says more than "bad request" is believed
 	}
-	if f.Message == "" {
+	if f.Message == "" && status != 0 {
 		f.Message = "the provider answered " + StatusText(status)
 	}
 	f.RetryAfter = RetryAfter(get, now)

@@ -23,8 +23,9 @@ import (
 )
 
 // DefaultLimit is the largest frame in bytes, as Raw, where the caller names no
-// limit. An event with a whole generated image is about 2 MiB of base64.
-const DefaultLimit = 4 << 20
+// limit. An event with a whole generated image is 2 MiB of base64, of the largest
+// sizes over 10 MiB.
+const DefaultLimit = 16 << 20
 
 // ErrTruncated says that the upstream ended inside a frame, or before what closes
 // the framing, so that what is missing cannot be told from what was never sent.
@@ -62,6 +63,10 @@ type Frame struct {
 
 	// Comment says that the frame consists of SSE comments, which keep-alives are.
 	Comment bool
+
+	// Direct says that the frame has SSE's id or retry field. They are about
+	// connecting again, and so for who reads the upstream itself and nobody else.
+	Direct bool
 
 	// Exception says that the AWS event stream marks this message as an exception
 	// or error rather than an event.

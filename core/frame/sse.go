@@ -5,8 +5,8 @@ import "bytes"
 // SSE splits a text/event-stream by the rules of the WHATWG HTML standard,
 // section 9.2.6: lines end in LF, CR or CRLF, mixed as they like; a blank line
 // ends an event; a byte order mark at the start is skipped; unknown fields are
-// ignored. Bytes that are not UTF-8 are left as they are. The retry field speaks
-// to the upstream's direct client and is found in Raw alone.
+// ignored. Bytes that are not UTF-8 are left as they are. The value of the retry
+// field is found in Raw alone.
 //
 // Blank lines that end no event are given at the start of the next frame's Raw.
 type SSE struct {
@@ -183,9 +183,12 @@ func (s *SSE) field(f *Frame, line []byte) {
 	case "event":
 		f.Event = value
 	case "id":
+		f.Direct = true
 		if bytes.IndexByte(value, 0) < 0 {
 			f.ID = value
 		}
+	case "retry":
+		f.Direct = true
 	}
 }
 

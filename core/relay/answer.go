@@ -110,6 +110,9 @@ func (a *active) refused() *sdk.Failure {
 	if err != nil && !errors.Is(err, errTooLong) {
 		body = nil
 	}
+	if value := a.call.Get("content-encoding"); !coding.Identity(value) {
+		body, _ = coding.Decode(string(value), body, maxErrorBody) // of what cannot be read the status is left
+	}
 	f := a.up.Errors.Classify(status, body, a.call.Get, time.Now())
 	a.keepBody(f, body)
 	return f

@@ -40,6 +40,7 @@ type active struct {
 	segs       [][]byte
 	seen       jsonspan.Doc // for observers
 	held       []byte       // for the client, before the commit point
+	form       form         // of the answer
 	hideUsage  bool         // usage was asked for by us alone
 	content    bool         // the answer has content
 	committed  bool         // the answer is the client's
@@ -52,7 +53,7 @@ func (a *active) begin(r *run, i, credential int) {
 	c := &r.Candidates[i]
 	a.run, a.index, a.up, a.terms, a.plan = r, i, c.Upstream, &c.Terms, &r.plans[i]
 	a.credential, a.authorized, a.race, a.serving = credential, nil, nil, false
-	a.hideUsage, a.content, a.committed, a.timed, a.held = false, false, false, false, a.held[:0]
+	a.form, a.hideUsage, a.content, a.committed, a.timed, a.held = asFrames, false, false, false, false, a.held[:0]
 	a.lost.Store(false)
 	if cap(a.held) > maxHeld {
 		a.held = nil
@@ -197,7 +198,7 @@ func (a *active) outgoing() *sdk.Failure {
 	switch {
 	case !a.Facts.Stream:
 		a.fields = append(a.fields, "Accept: application/json\r\n"...)
-	case w.Dialect.Framing == "aws-event-stream":
+	case w.Dialect.Framing == awsEvents:
 		a.fields = append(a.fields, "Accept: application/vnd.amazon.eventstream\r\n"...)
 	default:
 		a.fields = append(a.fields, "Accept: text/event-stream\r\n"...)
@@ -374,6 +375,7 @@ func (r *run) keepAlive() {
 		}
 	}
 	r.client.Write(r.Dialect.KeepAlive())
+	r.told = time.Now()
 }
 
 // head sends the head of a stream; false where the client is gone.

@@ -262,6 +262,7 @@ type run struct {
 	request  *sdk.Request // the middle form, decoded when it is first needed
 	plans    []plan
 	early    bool       // committed by a keep-alive
+	told     time.Time  // when a streaming client was last sent anything; before the task has come: not yet
 	joined   *pipe.Seam // of an answer that may go on where a deployment breaks off
 	mending  bool       // it has broken off, and nobody has gone on yet
 	stop     bool       // nothing more is to be tried

@@ -26,11 +26,12 @@ func (a *active) stream() *sdk.Failure {
 	if err != nil && err != io.EOF {
 		return a.transport(err)
 	}
-	if !isEventStream(a.call.Get("content-type")) && isSSE(a.plan.way.Dialect.Framing) && looksWhole(first) {
+	a.form = formOfStream(a.plan.way.Dialect.Framing, a.call.Get("content-type"), first)
+	if a.form == asBody {
 		return a.wholeAsStream(b, first, err)
 	}
 	var p pipe.Pipe
-	if a.plan.way.Pass && a.Framing != "array" && !a.terms.Continue {
+	if a.plan.way.Pass && a.form == asFrames && a.Framing != "array" && !a.terms.Continue {
 		p = a.passage()
 	} else if p, f = a.translation(true, true); f != nil {
 		return f
@@ -41,13 +42,6 @@ func (a *active) stream() *sdk.Failure {
 	a.rec.Usage, a.res.Reason = p.Tally()
 	a.rec.Tokens = p.Tokens()
 	return f
-}
-
-// source is where the answer comes from.
-func (a *active) source(stream bool) pipe.Source {
-	d, w := a.up.Deployment, a.plan.way
-	return pipe.Source{Plugin: a.up.Plugin, Dialect: w.Dialect,
-		Info: sdk.AnswerInfo{Provider: d.Provider.Instance, Native: w.Dialect.Name, Model: d.Model, Stream: stream}}
 }
 
 // passage lets a stream through.
@@ -71,15 +65,6 @@ func (a *active) translation(upstreamStream, clientStream bool) (*pipe.Translati
 	o := dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, Encoding: a.Facts.Encoding, RequestID: a.RequestID, Framing: a.Framing,
 		Model: a.Facts.Model, Created: time.Now()}
 	return pipe.NewTranslation(a.source(upstreamStream), a.Dialect, o, names, joined)
-}
-
-// isSSE says whether a manifest's framing is server-sent events.
-func isSSE(framing string) bool { return framing == "" || framing == "sse" }
-
-// looksWhole says whether bytes begin a JSON text or a page rather than an event stream.
-func looksWhole(first []byte) bool {
-	t := bytes.TrimLeft(first, " \t\r\n\ufeff")
-	return len(t) == 0 || t[0] == '{' || t[0] == '[' || t[0] == '<'
 }
 
 // streaming is a streamed answer on its way.
@@ -110,6 +95,7 @@ func (s *streaming) run() *sdk.Failure {
 			if done {
 				return s.complete()
 			}
+			s.remind()
 		}
 		switch {
 		case errors.Is(s.err, io.EOF):
@@ -180,7 +166,10 @@ func (s *streaming) pass(segs [][]byte, content bool) {
 		s.call.SetTotal(s.until)
 	}
 	if s.committed {
-		s.client.Write(segs...)
+		if len(segs) > 0 {
+			s.client.Write(segs...)
+			s.told = time.Now()
+		}
 		return
 	}
 	if s.content && s.terms.Commit.Rule == OnContent {
@@ -192,6 +181,18 @@ func (s *streaming) pass(segs [][]byte, content bool) {
 	}
 	if len(s.held) > 0 && s.due() {
 		s.release(nil)
+	}
+}
+
+// remind tells a client that we wait where the upstream is not silent but says nothing that is for the client: its own
+// keep-alives, or what is held back.
+func (s *streaming) remind() {
+	if s.Limits.KeepAlive <= 0 || !s.writes() {
+		return
+	}
+	silent := time.Since(s.told)
+	if all := time.Since(s.Exchange.Arrived()); min(silent, all) >= s.Limits.KeepAlive {
+		s.keepAlive()
 	}
 }
 
@@ -208,7 +209,7 @@ func (s *streaming) release(segs [][]byte) {
 		segs = append([][]byte{s.held}, segs...)
 	}
 	s.client.Write(segs...)
-	s.held = s.held[:0]
+	s.held, s.told = s.held[:0], time.Now()
 }
 
 // commit sends the head, where no keep-alive has.

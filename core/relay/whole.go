@@ -9,18 +9,23 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
+	"github.com/penstock-gateway/penstock/core/relay/pipe"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // whole relays an answer that is one body. It is held until it is complete and understood, so that a broken or empty
 // answer can still be another candidate's.
 func (a *active) whole() *sdk.Failure {
-	if isEventStream(a.call.Get("content-type")) {
+	framing := a.plan.way.Dialect.Framing
+	if namesStream(framing, a.call.Get("content-type")) {
 		return a.streamAsWhole()
 	}
 	body, f := a.collect()
-	if f != nil {
+	switch {
+	case f != nil:
 		return f
+	case looksStreamed(framing, body):
+		return a.framesAsWhole(body)
 	}
 	var out []byte
 	if a.plan.way.Pass {
@@ -115,6 +120,9 @@ func (a *active) inBody(f *sdk.Failure, body []byte) *sdk.Failure {
 	if g.Kind == sdk.UpstreamError && f.Kind != sdk.KindNone {
 		g.Kind = f.Kind
 	}
+	if g.Message == "" { // the body is no error, and what it calls its type is not that of one
+		g.Message, g.Type, g.Code, g.Param = f.Message, f.Type, f.Code, f.Param
+	}
 	a.scrub(g)
 	return g
 }
@@ -170,6 +178,24 @@ func (a *active) streamAsWhole() *sdk.Failure {
 			a.call.SetTotal(a.until)
 		}
 	}
+	return a.finishWhole(t)
+}
+
+// framesAsWhole is streamAsWhole where the stream has been read to its end.
+func (a *active) framesAsWhole(body []byte) *sdk.Failure {
+	t, f := a.translation(true, false)
+	if f != nil {
+		return f
+	}
+	defer t.Close()
+	if out := t.Feed(body); out.Failure != nil {
+		return out.Failure
+	}
+	return a.finishWhole(t)
+}
+
+// finishWhole sends the whole answer that a stream has come to.
+func (a *active) finishWhole(t *pipe.Translation) *sdk.Failure {
 	if out := t.End(); out.Failure != nil {
 		return out.Failure
 	}
@@ -214,8 +240,4 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 		a.res.Gone = true
 	}
 	return nil
-}
-
-func isEventStream(contentType []byte) bool {
-	return len(contentType) >= 17 && bytes.EqualFold(contentType[:17], []byte("text/event-stream"))
 }

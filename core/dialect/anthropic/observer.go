@@ -28,11 +28,19 @@ func (o *observer) Usage() sdk.Usage { return o.counts.usage() }
 // Finish is the stop_reason seen.
 func (o *observer) Finish() sdk.Reason { return o.reason }
 
+// AppendEnd writes the event that a stream ends with.
+func (o *observer) AppendEnd(dst []byte) []byte {
+	return frame.AppendSSE(dst, "message_stop", []byte(`{"type":"message_stop"}`))
+}
+
 // Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
 func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 {
+	switch string(data) {
+	case "":
 		return dialect.Seen{}
+	case dialect.DoneMark:
+		return dialect.Seen{Cut: true}
 	}
 	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil { // clients would fail to read it
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
@@ -175,13 +183,4 @@ func says(d *jsonspan.Doc, b int) bool {
 }
 
 // EventName is the type that an event's data names, as Anthropic sends both.
-func (Dialect) EventName(doc *jsonspan.Doc, data []byte) string {
-	if doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil {
-		return ""
-	}
-	t, ok := member(doc, 0, "type")
-	if !ok {
-		return ""
-	}
-	return doc.Text(t)
-}
+func (Dialect) EventName(doc *jsonspan.Doc, data []byte) string { return dialect.TypeName(doc, data) }

@@ -63,8 +63,11 @@ func appendArrayError(dst []byte, f *sdk.Failure, requestID string, n int) []byt
 // Frame looks at one frame of a stream.
 func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 {
+	switch string(data) {
+	case "":
 		return dialect.Seen{}
+	case dialect.DoneMark:
+		return dialect.Seen{Cut: true}
 	}
 	o.frames++
 	o.array = !bytes.HasPrefix(f.Raw, []byte("data:")) && !bytes.HasPrefix(f.Raw, []byte("event:"))

@@ -316,5 +316,8 @@ func (s *stream) End(dst []byte) []byte {
 		dst = append(dst, `"choices":[],"usage":`...)
 		dst = append(appendUsage(dst, s.usage), "}\n\n"...)
 	}
-	return append(dst, "data: [DONE]\n\n"...)
+	return appendDone(dst)
 }
+
+// appendDone writes the mark that a stream ends with.
+func appendDone(dst []byte) []byte { return append(dst, "data: "+dialect.DoneMark+"\n\n"...) }

@@ -40,13 +40,19 @@ func (o *observer) Finish() sdk.Reason {
 	return o.reason
 }
 
+// AppendEnd writes the mark that a stream ends with.
+func (o *observer) AppendEnd(dst []byte) []byte { return appendDone(dst) }
+
 // Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
 func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	data := bytes.TrimSpace(f.Data)
 	switch {
 	case len(data) == 0:
 		return dialect.Seen{}
-	case string(data) == "[DONE]":
+	case string(data) == dialect.DoneMark:
+		if len(f.Data) != len(data) { // clients look for the mark alone
+			return dialect.Seen{Done: true, Cut: true, Out: appendDone(nil)}
+		}
 		return dialect.Seen{Done: true}
 	case o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil: // clients would fail to read it
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
@@ -267,7 +273,7 @@ func (o *observer) cut(f *frame.Frame, data []byte, seen *dialect.Seen) {
 	o.segs, _ = jsonspan.Splice(o.segs[:0], data, o.edits)
 	o.out = o.out[:0]
 	at := bytes.LastIndex(f.Raw, data)
-	if f.Lines != 1 || at < 0 {
+	if f.Lines != 1 || at < 0 || f.Direct {
 		o.out = frame.AppendSSE(o.out, string(f.Event), bytes.Join(o.segs, nil))
 	} else {
 		o.out = append(o.out, f.Raw[:at]...)

@@ -39,17 +39,23 @@ func (o *observer) AppendFailure(dst []byte, f *sdk.Failure, _ string) []byte {
 // Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
 func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	data := bytes.TrimSpace(f.Data)
-	if len(data) == 0 || string(data) == "[DONE]" { // which some compatible services append
+	switch string(data) {
+	case "":
 		return dialect.Seen{}
+	case dialect.DoneMark:
+		return dialect.Seen{Cut: true}
 	}
-	o.number++
 	if o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil { // clients would fail to read it
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has an event that is not JSON")}
 	}
 	if o.committed && grows(f.Event) {
+		o.number++
 		return dialect.Seen{}
 	}
 	seen := o.event()
+	if seen.Failure == nil { // an error is written anew, in its place
+		o.number++
+	}
 	o.committed = o.committed || seen.Content
 	return seen
 }
@@ -199,3 +205,6 @@ func says(d *jsonspan.Doc, item int) bool {
 	}
 	return false
 }
+
+// EventName is the type that an event's data names, as OpenAI sends both.
+func (Dialect) EventName(doc *jsonspan.Doc, data []byte) string { return dialect.TypeName(doc, data) }

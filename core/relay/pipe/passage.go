@@ -1,10 +1,12 @@
 package pipe
 
 import (
+	"bytes"
 	"errors"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -13,8 +15,13 @@ import (
 type Passage struct {
 	split   frame.Splitter
 	obs     dialect.Observer
-	reframe *reframing // nil: frames pass as they came
-	pending int        // bytes fed that are part of no frame yet
+	reframe *reframing         // nil: frames pass as they came
+	names   dialect.EventNamer // nil: the dialect's events have no names
+	doc     *jsonspan.Doc      // memory for names
+	event   []byte             // one that is written anew
+	alive   []byte             // the dialect's own keep-alive
+	halves  halves
+	pending int // bytes fed that are part of no frame yet
 	segs    [][]byte
 	scratch []byte
 	content bool
@@ -25,7 +32,8 @@ type Passage struct {
 
 // NewPassage makes the pipe of a stream from a source to a client that speaks a dialect.
 func NewPassage(from Source, to dialect.Dialect, o dialect.ObserverOptions) *Passage {
-	p := &Passage{split: newSplitter(from.Dialect), obs: to.NewObserver(o)}
+	p := &Passage{split: newSplitter(from.Dialect), obs: to.NewObserver(o), doc: o.Memory(), alive: to.KeepAlive()}
+	p.names, _ = to.(dialect.EventNamer)
 	if f := from.Dialect.Framing; f != "" && f != "sse" {
 		p.reframe = newReframing(from, to)
 	}
@@ -109,6 +117,13 @@ func (p *Passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Fai
 			return nil, false, failure
 		}
 	}
+	if f.Lines > 0 && p.beats(f.Data) {
+		return p.beat(), false, nil
+	}
+	joined := false
+	if f.Data, joined = p.halves.join(f.Data); joined {
+		f.Direct = true // it is to be written anew
+	}
 	seen := p.obs.Frame(f)
 	p.content, p.done = p.content || seen.Content, p.done || seen.Done
 	if p.content && !p.done {
@@ -123,7 +138,48 @@ func (p *Passage) look(f *frame.Frame) (out []byte, whole bool, failure *sdk.Fai
 	case p.reframe != nil:
 		return p.reframe.event(f), false, nil
 	}
-	return f.Raw, true, nil
+	return p.asEvent(f)
+}
+
+// beats says whether an event is there only to keep the connection, in another way than the dialect's: readers that take
+// each event for a piece of the answer would fail.
+func (p *Passage) beats(data []byte) bool {
+	switch data = bytes.TrimSpace(data); {
+	case len(data) > len(`{ "type" : "ping" }`):
+		return false
+	case len(data) == 0, string(data) == "{}":
+		return true
+	}
+	return dialect.TypeName(p.doc, data) == "ping" && !bytes.HasPrefix(p.alive, []byte("event: ping"))
+}
+
+// beat stands for such an event.
+func (p *Passage) beat() []byte {
+	if p.reframe != nil {
+		return nil
+	}
+	return p.alive
+}
+
+// asEvent gives a frame as the client is to have it, which is as it came but for two things: fields that are about
+// connecting to the upstream again are not for the client, and clients of a dialect that names its events look at
+// nothing else, while some compatible services leave the names out.
+func (p *Passage) asEvent(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
+	name := ""
+	if p.names != nil && f.Lines > 0 && len(f.Event) == 0 {
+		name = p.names.EventName(p.doc, f.Data)
+	}
+	switch {
+	case name == "" && !f.Direct:
+		return f.Raw, true, nil
+	case name == "":
+		name = string(f.Event)
+	}
+	p.event = p.event[:0]
+	if f.Lines > 0 {
+		p.event = frame.AppendSSE(p.event, name, f.Data)
+	}
+	return p.event, false, nil
 }
 
 // add copies bytes that will not last into a segment.
@@ -168,6 +224,9 @@ func (p *Passage) End() Piece {
 	}
 	if !p.done && p.obs.Finish() == sdk.ReasonUnset {
 		return Piece{p.segs, truncated()}
+	}
+	if c, ok := p.obs.(dialect.Closer); ok && !p.done {
+		p.add(c.AppendEnd(nil))
 	}
 	return Piece{Segs: p.segs}
 }

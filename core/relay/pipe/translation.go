@@ -18,6 +18,7 @@ type Translation struct {
 	names   []sdk.Rename
 	frames  []pluginhost.FrameIn
 	arena   []byte
+	halves  halves
 	events  []sdk.Event
 	out     []byte
 	usage   sdk.Usage
@@ -103,6 +104,7 @@ func (t *Translation) collect(f *frame.Frame) {
 	if f.Lines == 0 || len(f.Data) == 0 && len(f.Event) == 0 {
 		return
 	}
+	f.Data, _ = t.halves.join(f.Data)
 	n := len(t.arena)
 	if cap(t.arena)-n < len(f.Data) { // earlier frames keep the old array
 		t.arena, n = make([]byte, 0, 2*cap(t.arena)+len(f.Data)), 0
