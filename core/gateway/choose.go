@@ -62,7 +62,7 @@ func (r *request) warm() {
 	}
 	if s := r.session(); s != "" {
 		u := &r.result.Usage
-		r.g.warmth.Note(s, r.result.Served.Deployment.ID, u.CacheRead+u.CacheWrite, time.Now())
+		r.g.warmth.Note(s, r.result.Served.Deployment.ID, u.CacheRead+u.CacheWrites(), time.Now())
 	}
 }
 

@@ -153,5 +153,7 @@ func (c *Call) row(e *ending) store.Row {
 		StartedAt: c.Started, EndedAt: time.UnixMicro(e.ended), Status: status(e.status).String(), Outcome: Outcome(e.outcome).String(),
 		InputTokens: u.TotalInput(), CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrites(),
 		OutputTokens: u.TotalOutput(), ReasoningTokens: u.Reasoning, CostNanoUSD: e.cost,
+		CacheWriteHourTokens: u.CacheWriteHour, AudioInputTokens: u.AudioInput, ImageInputTokens: u.ImageInput,
+		AudioOutputTokens: u.AudioOutput, ImageOutputTokens: u.ImageOutput, WebSearches: u.Searches,
 		Estimated: e.flags&isEstimated != 0, PossibleCost: e.flags&mayCost != 0}
 }

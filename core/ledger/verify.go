@@ -167,13 +167,15 @@ func judge(r *store.Row) (problems []string) {
 			problems = append(problems, problem)
 		}
 	}
-	tokens := []int64{r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens}
+	tokens := []int64{r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens, r.OutputTokens, r.ReasoningTokens,
+		r.CacheWriteHourTokens, r.AudioInputTokens, r.ImageInputTokens, r.AudioOutputTokens, r.ImageOutputTokens, r.WebSearches}
 	f(!slices.Contains(statuses[:], r.Status), fmt.Sprintf("status %q: want settled, estimated or refunded", r.Status))
 	f(!slices.Contains(outcomes[:], r.Outcome), fmt.Sprintf("outcome %q: want one of the list", r.Outcome))
 	f(slices.Min(tokens) < 0, "tokens below zero")
 	f(r.CostNanoUSD < 0 || r.CostNanoUSD > store.MaxCost, "a cost that cannot be")
-	f(r.CacheReadTokens+r.CacheWriteTokens > r.InputTokens, "more cached tokens than input")
-	f(r.ReasoningTokens > r.OutputTokens, "more reasoning than output")
+	f(r.CacheReadTokens+r.CacheWriteTokens+r.AudioInputTokens+r.ImageInputTokens > r.InputTokens, "more parts of the input than input")
+	f(r.CacheWriteHourTokens > r.CacheWriteTokens, "more written to a cache for an hour than was written")
+	f(r.ReasoningTokens+r.AudioOutputTokens+r.ImageOutputTokens > r.OutputTokens, "more parts of the output than output")
 	f(r.EndedAt.Before(r.StartedAt), "an end before its start")
 	f(r.Attempt < 0, "an attempt below zero")
 	isRefund := r.Status == refunded.String()

@@ -18,7 +18,7 @@ import (
 func TestVerifyRows(t *testing.T) {
 	good := func() store.Row {
 		c := call("r", 1)
-		e := settle(c, Success, sdk.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Known: true}, true)
+		e := settle(c, Success, sdk.Usage{Input: 1, CacheRead: 2, CacheWrite: 2, CacheWriteHour: 1, AudioInput: 6, ImageInput: 7, Output: 4, Reasoning: 5, AudioOutput: 8, ImageOutput: 9, Known: true}, true)
 		e.ended = c.Started.UnixMicro()
 		return c.row(&e)
 	}
@@ -35,8 +35,11 @@ func TestVerifyRows(t *testing.T) {
 	f(`outcome "": want one of the list`, func(r *store.Row) { r.Outcome = "" })
 	f("tokens below zero", func(r *store.Row) { r.CacheReadTokens = -1 })
 	f("a cost that cannot be", func(r *store.Row) { r.CostNanoUSD = -1 })
-	f("more cached tokens than input", func(r *store.Row) { r.InputTokens = 4 })
-	f("more reasoning than output", func(r *store.Row) { r.ReasoningTokens = 10 })
+	f("more parts of the input than input", func(r *store.Row) { r.InputTokens = 17 })
+	f("more parts of the input than input", func(r *store.Row) { r.AudioInputTokens = 8 })
+	f("more parts of the output than output", func(r *store.Row) { r.ReasoningTokens = 10 })
+	f("more parts of the output than output", func(r *store.Row) { r.ImageOutputTokens = 14 })
+	f("more written to a cache for an hour than was written", func(r *store.Row) { r.CacheWriteHourTokens = 4 })
 	f("an end before its start", func(r *store.Row) { r.EndedAt = r.StartedAt.Add(-time.Microsecond) })
 	f("an attempt below zero", func(r *store.Row) { r.Attempt = -1 })
 	f("refunded, with tokens or a cost", func(r *store.Row) { r.Status = "refunded" })

@@ -118,10 +118,8 @@ func (b *postgresBackend) write(ctx context.Context, fn func(ctx context.Context
 	return inTransaction(ctx, b.db, func(tx *sql.Tx) error { return fn(ctx, tx) })
 }
 
-const insertRecords = `INSERT INTO ledger (request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
-	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
-SELECT request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
-	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
+const insertRecords = `INSERT INTO ledger (` + rowColumns + `)
+SELECT ` + rowColumns + `
 FROM json_populate_recordset(NULL::ledger, $1) ON CONFLICT (request_id, attempt) DO NOTHING`
 
 // record is a row as the table has it.

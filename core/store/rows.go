@@ -35,22 +35,34 @@ type Row struct {
 	CostNanoUSD      int64     `json:"cost_nano_usd"`
 	Estimated        bool      `json:"estimated"`
 	PossibleCost     bool      `json:"possible_cost"` // refunded, and yet the provider may charge for it
+
+	CacheWriteHourTokens int64 `json:"cache_write_1h_tokens"` // of those written to a cache
+	AudioInputTokens     int64 `json:"audio_input_tokens"`    // of the input that was not cached, as are images
+	ImageInputTokens     int64 `json:"image_input_tokens"`
+	AudioOutputTokens    int64 `json:"audio_output_tokens"`
+	ImageOutputTokens    int64 `json:"image_output_tokens"`
+	WebSearches          int64 `json:"web_searches"` // by the provider's own tools, as far as it tells
 }
 
 // MaxCost is more than one call can cost, in nano-USD: a million USD. Costs beyond it are kept as it, so that no sum of
 // them overflows.
 const MaxCost = 1_000_000 * 1_000_000_000
 
-const insertRow = `INSERT INTO ledger (request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
-	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+// rowColumns are the columns of a row but for its seq, which the store gives.
+const rowColumns = `request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at,
+	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost,
+	cache_write_1h_tokens, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, web_searches`
+
+const insertRow = `INSERT INTO ledger (` + rowColumns + `)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
 ON CONFLICT (request_id, attempt) DO NOTHING`
 
-// values are a row's, in the order of insertRow.
+// values are a row's, in the order of rowColumns.
 func (r *Row) values() []any {
 	return []any{plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Organisation), plain(r.Model), plain(r.Provider), plain(r.Deployment),
 		plain(r.UpstreamModel), plain(r.Credential), micros(r.StartedAt), micros(r.EndedAt), plain(r.Status), plain(r.Outcome), r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens,
-		r.OutputTokens, r.ReasoningTokens, min(r.CostNanoUSD, MaxCost), r.Estimated, r.PossibleCost}
+		r.OutputTokens, r.ReasoningTokens, min(r.CostNanoUSD, MaxCost), r.Estimated, r.PossibleCost,
+		r.CacheWriteHourTokens, r.AudioInputTokens, r.ImageInputTokens, r.AudioOutputTokens, r.ImageOutputTokens, r.WebSearches}
 }
 
 // InsertRows adds rows to the ledger, all of them or none. One whose request and attempt are there already changes nothing,
@@ -110,14 +122,10 @@ func (s *Store) query(ctx context.Context, f *Filter) (*sql.Rows, error) {
 	return s.read.QueryContext(ctx, selectRows, micros(f.Since), until, plain(f.Key), plain(f.Model), limit)
 }
 
-const selectRequest = `SELECT seq, request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
-	input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
-FROM ledger WHERE request_id = $1 ORDER BY seq`
+const selectRequest = `SELECT seq, ` + rowColumns + ` FROM ledger WHERE request_id = $1 ORDER BY seq`
 
 const selectRows = `SELECT * FROM (
-	SELECT seq, request_id, attempt, generation, key, team, organisation, model, provider, deployment, upstream_model, credential, started_at, ended_at, status, outcome,
-		input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost
-	FROM ledger
+	SELECT seq, ` + rowColumns + ` FROM ledger
 	WHERE started_at >= $1 AND started_at < $2 AND (CAST($3 AS TEXT) = '' OR key = $3) AND (CAST($4 AS TEXT) = '' OR model = $4)
 	ORDER BY seq DESC LIMIT $5
 ) AS newest ORDER BY seq`
@@ -126,7 +134,8 @@ func scanRow(rows *sql.Rows) (Row, error) {
 	var r Row
 	var started, ended int64
 	err := rows.Scan(&r.Seq, &r.RequestID, &r.Attempt, &r.Generation, &r.Key, &r.Team, &r.Organisation, &r.Model, &r.Provider, &r.Deployment, &r.UpstreamModel, &r.Credential, &started, &ended,
-		&r.Status, &r.Outcome, &r.InputTokens, &r.CacheReadTokens, &r.CacheWriteTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CostNanoUSD, &r.Estimated, &r.PossibleCost)
+		&r.Status, &r.Outcome, &r.InputTokens, &r.CacheReadTokens, &r.CacheWriteTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CostNanoUSD, &r.Estimated, &r.PossibleCost,
+		&r.CacheWriteHourTokens, &r.AudioInputTokens, &r.ImageInputTokens, &r.AudioOutputTokens, &r.ImageOutputTokens, &r.WebSearches)
 	r.StartedAt, r.EndedAt = fromMicros(started), fromMicros(ended)
 	return r, err
 }

@@ -80,9 +80,9 @@ func TestVersions(t *testing.T) {
 			t.Errorf("schema %d: got %v, want %q", version, err, want)
 		}
 	}
-	f(99, false, "schema 99: want at most 2: a newer penstock wrote it")
-	f(99, true, "schema 99: want at most 2")
-	f(0, true, "schema 0: want 2: the store is older than this penstock")
+	f(99, false, "schema 99: want at most 3: a newer penstock wrote it")
+	f(99, true, "schema 99: want at most 3")
+	f(0, true, "schema 0: want 3: the store is older than this penstock")
 	for _, url := range []string{"mysql://x", "penstock.db", "postgres://%zz"} {
 		if _, err := store.Open(t.Context(), store.Options{URL: url, Dir: dir}); err == nil {
 			t.Errorf("%s: want an error", url)

@@ -90,7 +90,8 @@ var noon = at("2026-11-29T12:00:00.123456Z")
 func row(id string, attempt int) store.Row {
 	return store.Row{RequestID: id, Attempt: attempt, Generation: 3, Key: "k-" + id, Team: "t", Organisation: "o", Model: "m", Provider: "p", Deployment: "m/p", UpstreamModel: "m-1", Credential: "main",
 		StartedAt: noon, EndedAt: noon.Add(time.Second), Status: "settled", Outcome: "success",
-		InputTokens: 100, CacheReadTokens: 40, CacheWriteTokens: 10, OutputTokens: 20, ReasoningTokens: 5, CostNanoUSD: 12345}
+		InputTokens: 100, CacheReadTokens: 40, CacheWriteTokens: 10, OutputTokens: 20, ReasoningTokens: 5, CostNanoUSD: 12345,
+		CacheWriteHourTokens: 4, AudioInputTokens: 3, ImageInputTokens: 2, AudioOutputTokens: 6, ImageOutputTokens: 7, WebSearches: 1}
 }
 
 // rowsOf gives the rows of a filter without their numbers.

@@ -41,11 +41,12 @@ func (c *counts) read(doc *jsonspan.Doc, u int) {
 		all.Input += one.Input
 		all.CacheRead += one.CacheRead
 		all.CacheWrite += one.CacheWrite
+		all.CacheWriteHour += one.CacheWriteHour
 		all.Output += one.Output
 		all.Reasoning += one.Reasoning
 	}
 	if passes > 1 {
-		all.Reasoning = max(all.Reasoning, c.Reasoning)
+		all.Reasoning, all.Searches = max(all.Reasoning, c.Reasoning), c.Searches
 		c.Counts = all
 	}
 }
@@ -74,6 +75,12 @@ func (c *counts) take(doc *jsonspan.Doc, u int) {
 	if d, ok := member(doc, u, "output_tokens_details"); ok {
 		set(d, "thinking_tokens", &c.Reasoning)
 	}
+	if d, ok := member(doc, u, "cache_creation"); ok { // https://docs.claude.com/en/docs/build-with-claude/prompt-caching, 1-hour cache duration
+		set(d, "ephemeral_1h_input_tokens", &c.CacheWriteHour)
+	}
+	if d, ok := member(doc, u, "server_tool_use"); ok { // https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool, usage and pricing
+		set(d, "web_search_requests", &c.Searches)
+	}
 }
 
 // usage is what the figures come to.
@@ -86,8 +93,13 @@ func (c *counts) usage() sdk.Usage {
 
 // appendUsage writes a usage object; output is given apart, as a stream's first one is written before there is any.
 func appendUsage(dst []byte, u sdk.Usage, output int64) []byte {
-	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), u.Input, 10)
-	dst = strconv.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheWrite, 10)
+	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), u.TotalInput()-u.CacheRead-u.CacheWrites(), 10)
+	dst = strconv.AppendInt(append(dst, `,"cache_creation_input_tokens":`...), u.CacheWrites(), 10)
+	if u.CacheWriteHour > 0 {
+		dst = strconv.AppendInt(append(dst, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheWrite, 10)
+		dst = strconv.AppendInt(append(dst, `,"ephemeral_1h_input_tokens":`...), u.CacheWriteHour, 10)
+		dst = append(dst, '}')
+	}
 	dst = strconv.AppendInt(append(dst, `,"cache_read_input_tokens":`...), u.CacheRead, 10)
 	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), output, 10)
 	if u.Reasoning > 0 && output > 0 {

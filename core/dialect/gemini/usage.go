@@ -18,7 +18,45 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 	}
 	tools, _ := count(doc, u, "toolUsePromptTokenCount")
 	cached, _ := count(doc, u, "cachedContentTokenCount")
-	return sdk.UsageWithin(sdk.Counts{Input: prompt + tools, CacheRead: cached, Output: out + thoughts, Reasoning: thoughts}), true
+	c := sdk.Counts{Input: prompt + tools, CacheRead: cached, Output: out + thoughts, Reasoning: thoughts}
+	for _, of := range [...]struct {
+		list         string
+		sign         int64
+		audio, image *int64
+	}{
+		{"promptTokensDetails", 1, &c.AudioInput, &c.ImageInput},
+		{"toolUsePromptTokensDetails", 1, &c.AudioInput, &c.ImageInput},
+		{"cacheTokensDetails", -1, &c.AudioInput, &c.ImageInput}, // the prompt's details include what is cached
+		{"candidatesTokensDetails", 1, &c.AudioOutput, &c.ImageOutput},
+	} {
+		audio, image := modalities(doc, u, of.list)
+		*of.audio += of.sign * audio
+		*of.image += of.sign * image
+	}
+	c.AudioInput, c.ImageInput = max(c.AudioInput, 0), max(c.ImageInput, 0)
+	return sdk.UsageWithin(c), true
+}
+
+// modalities reads how much of a count is sound, and how much images and video.
+func modalities(doc *jsonspan.Doc, u int, name string) (audio, image int64) {
+	list, ok := member(doc, u, name)
+	if !ok || doc.Kind(list) != jsonspan.Array {
+		return 0, 0
+	}
+	for i := range doc.Items(list) {
+		kind, ok := member(doc, i, "modality")
+		if !ok {
+			continue
+		}
+		n, _ := count(doc, i, "tokenCount")
+		switch string(doc.Inner(kind)) {
+		case "AUDIO":
+			audio += n
+		case "IMAGE", "VIDEO":
+			image += n
+		}
+	}
+	return audio, image
 }
 
 // count reads a number of tokens.
@@ -36,7 +74,7 @@ func appendUsage(dst []byte, u sdk.Usage) []byte {
 	if u.CacheRead > 0 {
 		dst = strconv.AppendInt(append(dst, `,"cachedContentTokenCount":`...), u.CacheRead, 10)
 	}
-	dst = strconv.AppendInt(append(dst, `,"candidatesTokenCount":`...), u.Output, 10)
+	dst = strconv.AppendInt(append(dst, `,"candidatesTokenCount":`...), u.TotalOutput()-u.Reasoning, 10)
 	if u.Reasoning > 0 {
 		dst = strconv.AppendInt(append(dst, `,"thoughtsTokenCount":`...), u.Reasoning, 10)
 	}

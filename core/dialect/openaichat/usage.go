@@ -19,6 +19,8 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 	if d, ok := member(doc, u, "prompt_tokens_details"); ok {
 		c.CacheRead, _ = count(doc, d, "cached_tokens")
 		c.CacheWrite, _ = count(doc, d, "cache_write_tokens")
+		c.AudioInput, _ = count(doc, d, "audio_tokens")
+		c.ImageInput = first(doc, d, "image_tokens", "video_tokens") // xAI; OpenRouter
 	}
 	if c.CacheRead == 0 {
 		c.CacheRead = first(doc, u, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens") // DeepSeek; Moonshot, Hugging Face; Mistral
@@ -28,12 +30,25 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 	}
 	if d, ok := member(doc, u, "completion_tokens_details"); ok {
 		c.Reasoning, _ = count(doc, d, "reasoning_tokens")
+		c.AudioOutput, _ = count(doc, d, "audio_tokens")
+		c.ImageOutput, _ = count(doc, d, "image_tokens") // OpenRouter
 	}
+	c.Searches = searches(doc, u)
 	if c.Reasoning == 0 {
 		c.Reasoning = first(doc, u, "reasoning_tokens")
 	}
 	total, _ := count(doc, u, "total_tokens")
 	return withHidden(c, total), true
+}
+
+// searches is how often the provider says that it searched the web: Perplexity, and OpenRouter for the providers behind it.
+func searches(doc *jsonspan.Doc, u int) int64 {
+	for _, name := range [...]string{"server_tool_use", "server_tool_use_details"} {
+		if d, ok := member(doc, u, name); ok {
+			return first(doc, d, "web_search_requests")
+		}
+	}
+	return first(doc, u, "num_search_queries")
 }
 
 // withHidden adds reasoning that is counted in the total but not in the output. xAI counts its reasoning beside the
@@ -84,9 +99,15 @@ func appendUsage(dst []byte, u sdk.Usage) []byte {
 	dst = appendInt(append(dst, `,"completion_tokens":`...), u.TotalOutput())
 	dst = appendInt(append(dst, `,"total_tokens":`...), u.TotalInput()+u.TotalOutput())
 	dst = appendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), u.CacheRead)
-	if u.CacheWrite > 0 {
-		dst = appendInt(append(dst, `,"cache_write_tokens":`...), u.CacheWrite)
+	if n := u.CacheWrites(); n > 0 {
+		dst = appendInt(append(dst, `,"cache_write_tokens":`...), n)
+	}
+	if u.AudioInput > 0 {
+		dst = appendInt(append(dst, `,"audio_tokens":`...), u.AudioInput)
 	}
 	dst = appendInt(append(dst, `},"completion_tokens_details":{"reasoning_tokens":`...), u.Reasoning)
+	if u.AudioOutput > 0 {
+		dst = appendInt(append(dst, `,"audio_tokens":`...), u.AudioOutput)
+	}
 	return append(dst, "}}"...)
 }

@@ -120,10 +120,8 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 // response reads a response object that is not expected to change any more.
 func (o *observer) response(r int) (seen dialect.Seen) {
 	d := o.doc
-	if u, ok := member(d, r, "usage"); ok {
-		if usage, ok := readUsage(d, u); ok {
-			o.usage = usage
-		}
+	if usage, ok := readUsage(d, r); ok {
+		o.usage = usage
 	}
 	if e, ok := member(d, r, "error"); ok {
 		return dialect.Seen{Failure: errorObject(d, e)}

@@ -7,8 +7,12 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// readUsage reads a usage object: cached input is counted within the input, reasoning within the output.
-func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
+// readUsage reads the usage of a response: cached input is counted within the input, reasoning within the output.
+func readUsage(doc *jsonspan.Doc, response int) (sdk.Usage, bool) {
+	u, ok := member(doc, response, "usage")
+	if !ok {
+		return sdk.Usage{}, false
+	}
 	in, hasIn := count(doc, u, "input_tokens")
 	out, hasOut := count(doc, u, "output_tokens")
 	if !hasIn && !hasOut {
@@ -22,7 +26,30 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 	if d, ok := member(doc, u, "output_tokens_details"); ok {
 		c.Reasoning, _ = count(doc, d, "reasoning_tokens")
 	}
+	c.Searches = searches(doc, response)
 	return sdk.UsageWithin(c), true
+}
+
+// searches counts the searches of the web in a response: each is charged
+// (https://platform.openai.com/docs/pricing, built-in tools). Opening a page that was found is none.
+func searches(doc *jsonspan.Doc, response int) (n int64) {
+	output, ok := member(doc, response, "output")
+	if !ok || doc.Kind(output) != jsonspan.Array {
+		return 0
+	}
+	for item := range doc.Items(output) {
+		if t, ok := member(doc, item, "type"); !ok || string(doc.Inner(t)) != "web_search_call" {
+			continue
+		}
+		kind, ok := member(doc, item, "action")
+		if ok {
+			kind, ok = member(doc, kind, "type")
+		}
+		if !ok || string(doc.Inner(kind)) == "search" {
+			n++
+		}
+	}
+	return n
 }
 
 // count reads a number of tokens.
@@ -41,8 +68,8 @@ func appendUsage(dst []byte, u sdk.Usage) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, `{"input_tokens":`...), u.TotalInput(), 10)
 	dst = strconv.AppendInt(append(dst, `,"input_tokens_details":{"cached_tokens":`...), u.CacheRead, 10)
-	if u.CacheWrite > 0 {
-		dst = strconv.AppendInt(append(dst, `,"cache_write_tokens":`...), u.CacheWrite, 10)
+	if n := u.CacheWrites(); n > 0 {
+		dst = strconv.AppendInt(append(dst, `,"cache_write_tokens":`...), n, 10)
 	}
 	dst = strconv.AppendInt(append(dst, `},"output_tokens":`...), u.TotalOutput(), 10)
 	dst = strconv.AppendInt(append(dst, `,"output_tokens_details":{"reasoning_tokens":`...), u.Reasoning, 10)
