@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,13 +20,40 @@ const chunkSize = 8 << 10
 // chunks is one for the process: queues come and go with streams, and their memory is all of one size.
 var chunks = sync.Pool{New: func() any { b := make([]byte, 0, chunkSize); return &b }}
 
+// Limit bounds a queue.
+type Limit struct {
+	Own   int   // bytes of this queue, at least one
+	Total int64 // bytes of all queues of the share
+	Share *Share
+}
+
+// Share is what many queues hold together. As it fills up each may hold less of its own: all of it while less than half of
+// the total is in use, and nothing when all is (after A. Choudhury and E. Hahne, Dynamic queue length thresholds, 1998). A
+// queue that is empty still takes one message, so that every stream moves.
+type Share struct{ used atomic.Int64 }
+
+// Used is how many bytes the queues hold.
+func (s *Share) Used() int64 { return s.used.Load() }
+
+// bytes is what a queue may hold now.
+func (l *Limit) bytes() int {
+	if l.Share == nil {
+		return l.Own
+	}
+	free, half := max(l.Total-l.Share.Used(), 0), l.Total/2
+	if free >= half {
+		return l.Own
+	}
+	return int(float64(l.Own) * float64(free) / float64(half))
+}
+
 // Queue is a bounded queue of bytes for one producer and one consumer. What the consumer has taken counts until it is
 // released.
 type Queue struct {
 	mu      sync.Mutex // guards what follows
 	room    sync.Cond  // the producer waits here
 	some    sync.Cond  // the consumer waits here
-	limit   int
+	limit   Limit
 	size    int   // queued, or taken and not released
 	passed  int64 // released
 	full    []*[]byte
@@ -35,10 +63,11 @@ type Queue struct {
 	alarm   *time.Timer // wakes the producer at its deadline; made by the first wait that has one
 }
 
-// New makes a queue that holds limit bytes, at least one. Its memory is the bytes queued, in chunks of which the last may
+// New makes a queue. Its memory is the bytes queued, in chunks of which the last may
 // be partly filled.
-func New(limit int) *Queue {
-	q := &Queue{limit: max(limit, 1)}
+func New(l Limit) *Queue {
+	l.Own = max(l.Own, 1)
+	q := &Queue{limit: l}
 	q.room.L, q.some.L = &q.mu, &q.mu
 	return q
 }
@@ -91,7 +120,15 @@ func (q *Queue) Push(segs ...[]byte) error {
 }
 
 // fits says whether n bytes may be queued now.
-func (q *Queue) fits(n int) bool { return q.size == 0 || n <= q.limit-q.size }
+func (q *Queue) fits(n int) bool { return q.size == 0 || n <= q.limit.bytes()-q.size }
+
+// resize takes note of n bytes more.
+func (q *Queue) resize(n int) {
+	q.size += n
+	if s := q.limit.Share; s != nil {
+		s.used.Add(int64(n))
+	}
+}
 
 func (q *Queue) ended() bool { return q.closed || q.aborted }
 
@@ -122,7 +159,7 @@ func (q *Queue) setAlarm(d time.Duration) {
 
 // append copies p behind what is queued.
 func (q *Queue) append(p []byte) {
-	q.size += len(p)
+	q.resize(len(p))
 	for len(p) > 0 {
 		if n := len(q.full); n == 0 || len(*q.full[n-1]) == cap(*q.full[n-1]) {
 			q.full = append(q.full, chunks.Get().(*[]byte))
@@ -181,7 +218,7 @@ func (b *Batch) Release() {
 	clear(b.Bufs)
 	if q := b.from; q != nil {
 		q.mu.Lock()
-		q.size -= b.size
+		q.resize(-b.size)
 		q.passed += int64(b.size)
 		q.room.Signal()
 		q.mu.Unlock()
@@ -221,7 +258,7 @@ func (q *Queue) Abort(err error) {
 	}
 	q.aborted, q.err = true, err
 	for _, c := range q.full {
-		q.size -= len(*c)
+		q.resize(-len(*c))
 	}
 	release(q.full)
 	q.full = nil

@@ -33,7 +33,7 @@ func take(t *testing.T, q *Queue) (string, error) {
 }
 
 func TestTakeGivesAllAtOnce(t *testing.T) {
-	q := New(100)
+	q := New(Limit{Own: 100})
 	for _, s := range []string{"a", "", "bc", "d"} {
 		if err := q.Push([]byte(s)); err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestTakeGivesAllAtOnce(t *testing.T) {
 
 func TestFullQueueMakesTheProducerWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(10)
+		q := New(Limit{Own: 10})
 		pushed := make(chan int, 3)
 		go func() {
 			for i := range 3 {
@@ -75,7 +75,7 @@ func TestFullQueueMakesTheProducerWait(t *testing.T) {
 
 func TestLargePushPassesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(4)
+		q := New(Limit{Own: 4})
 		q.Push([]byte("ab"))
 		done := make(chan error, 1)
 		go func() { done <- push(q, make([]byte, 50<<10)) }()
@@ -96,7 +96,7 @@ func TestLargePushPassesAlone(t *testing.T) {
 }
 
 func TestCloseGivesWhatIsLeftFirst(t *testing.T) {
-	q, broken := New(10), errors.New("broken")
+	q, broken := New(Limit{Own: 10}), errors.New("broken")
 	q.Push([]byte("x"))
 	q.Close(broken)
 	if err := q.Push([]byte("y")); err != io.ErrClosedPipe {
@@ -113,7 +113,7 @@ func TestCloseGivesWhatIsLeftFirst(t *testing.T) {
 func TestAbortWakesBothSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("gone")
-		full, empty := New(1), New(1)
+		full, empty := New(Limit{Own: 1}), New(Limit{Own: 1})
 		full.Push([]byte("x"))
 		pushed, taken := make(chan error, 1), make(chan error, 1)
 		go func() { pushed <- push(full, []byte("y")) }()
@@ -135,7 +135,7 @@ func TestAbortWakesBothSides(t *testing.T) {
 
 func TestBytesComeInOrderAndBounded(t *testing.T) {
 	const limit, total = 1000, 200_000
-	q := New(limit)
+	q := New(Limit{Own: limit})
 	r := rand.New(rand.NewPCG(1, 2))
 	want := make([]byte, total)
 	for i := range want {
@@ -168,7 +168,7 @@ func TestBytesComeInOrderAndBounded(t *testing.T) {
 
 func TestAwaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(4)
+		q := New(Limit{Own: 4})
 		q.Push([]byte("abc"))
 		for i := range 3 { // the alarm is used again
 			begun := time.Now()
@@ -191,7 +191,7 @@ func TestAwaitIsBounded(t *testing.T) {
 func TestAwaitGoesOnWithProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const batch = batchChunks * chunkSize
-		q := New(8 * batch)
+		q := New(Limit{Own: 8 * batch})
 		q.Push(make([]byte, 8*batch))
 		go func() {
 			var b Batch
@@ -215,7 +215,7 @@ func TestAwaitGoesOnWithProgress(t *testing.T) {
 // An alarm that was set for an earlier wait must not end a later one that has no limit.
 func TestLimitIsOfOneWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(1)
+		q := New(Limit{Own: 1})
 		q.Push([]byte("a"))
 		time.AfterFunc(time.Second, func() { take(t, q) })
 		if err := q.Await(1, time.Hour); err != nil {
@@ -232,7 +232,7 @@ func TestLimitIsOfOneWait(t *testing.T) {
 
 // What has been taken is held until it is released, and counts.
 func TestTakenBytesCount(t *testing.T) {
-	q := New(3)
+	q := New(Limit{Own: 3})
 	q.Push([]byte("ab"), []byte("c"))
 	var b Batch
 	if err := q.Take(&b); err != nil || q.Len() != 3 || q.Fits(1) {
@@ -249,10 +249,42 @@ func TestTakenBytesCount(t *testing.T) {
 	}
 }
 
+// As the share fills up each queue may hold less, but every one takes a message when it is empty.
+func TestShareIsDividedAsItFillsUp(t *testing.T) {
+	const own, total, message = 64, 1024, 4
+	var share Share
+	var list []*Queue
+	f := func(queues int, most int64, last int) {
+		t.Helper()
+		for len(list) < queues {
+			q := New(Limit{Own: own, Total: total, Share: &share})
+			for q.Fits(message) && q.Len() < own {
+				q.Push(make([]byte, message))
+			}
+			list = append(list, q)
+		}
+		if got, n := share.Used(), list[queues-1].Len(); got > most || n != last {
+			t.Errorf("%d queues hold %d bytes, the last of them %d; want at most %d, and %d", queues, got, n, most, last)
+		}
+	}
+	f(8, 8*own, own)   // half of the total: all have what is their own
+	f(9, 8*own+56, 56) // less is left for each
+	f(100, total+100*message, message)
+	f(200, total+200*message, message)
+	for _, q := range list {
+		for q.Len() > 0 {
+			take(t, q)
+		}
+	}
+	if share.Used() != 0 {
+		t.Errorf("%d bytes are held by empty queues", share.Used())
+	}
+}
+
 // What a queue holds beyond the bytes in it is less than a chunk, and nothing when it is empty.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit = 64 << 10
-	q := New(limit)
+	q := New(Limit{Own: limit})
 	var b Batch
 	for _, n := range []int{1, 100, chunkSize - 1, chunkSize, chunkSize + 1} {
 		for q.Fits(n) && q.Len() < limit {
@@ -278,7 +310,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func BenchmarkPushTake(b *testing.B) {
-	q := New(64 << 10)
+	q := New(Limit{Own: 64 << 10})
 	p := make([]byte, 200)
 	var batch Batch
 	b.ReportAllocs()

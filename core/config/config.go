@@ -187,6 +187,7 @@ type Timeout struct{ Connect, FirstContent, Idle, Total, Stalled time.Duration }
 // Stream says how streams are relayed.
 type Stream struct {
 	Queue      int64
+	QueueTotal int64 // of all streams together
 	KeepAlive  time.Duration // 0: never
 	Commit     string        // content, first_byte, whole, bytes:N, time:T
 	Cancel     bool          // on_disconnect: cancel

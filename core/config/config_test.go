@@ -57,7 +57,7 @@ func TestSmallestConfiguration(t *testing.T) {
 			Deployments: []Deployment{{Provider: "demo", Model: "echo", Weight: 1, Tags: []string{}}}}},
 		Retry:    Retry{Attempts: 4, First: 200 * time.Millisecond, Max: 5 * time.Second},
 		Timeout:  Timeout{3 * time.Second, time.Minute, time.Minute, 10 * time.Minute, time.Minute},
-		Stream:   Stream{Queue: 64 << 10, KeepAlive: 15 * time.Second, Commit: "content", DrainLimit: time.Minute, DrainBytes: 1 << 20},
+		Stream:   Stream{Queue: 64 << 10, QueueTotal: 128 << 20, KeepAlive: 15 * time.Second, Commit: "content", DrainLimit: time.Minute, DrainBytes: 1 << 20},
 		Limits:   Limits{Body: 32 << 20, Depth: 128, Head: 64 << 10, HeadTimeout: 10 * time.Second, InFlight: 20000, Memory: 75},
 		Timing:   "stages",
 		StoreURL: "sqlite://", Durability: "crash", OnOutage: "fail_open", CountersURL: "memory://",
@@ -123,7 +123,7 @@ func TestEveryMember(t *testing.T) {
 	f("teams", c.Teams, []Team{{Name: "search", Models: []string{"chat"}, Allowance: Allowance{RPM: 1, Budget: 500e9, Every: "month", Capped: true}}})
 	f("tls", c.TLS, &TLS{"/etc/penstock/tls.crt", "/etc/keys/tls.key"})
 	f("plugin_dirs", c.PluginDirs, []string{"/etc/penstock/plugins.d", "/opt/plugins"})
-	f("stream", c.Stream, Stream{256 << 10, 0, "whole", true, 10 * time.Second, 512, 50_000_000})
+	f("stream", c.Stream, Stream{256 << 10, 512 << 20, 0, "whole", true, 10 * time.Second, 512, 50_000_000})
 	f("guards", string(c.Guards), `[{"name":"cards"}]`)
 	f("rum", c.RUM, RUM{true, 1})
 }

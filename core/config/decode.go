@@ -156,6 +156,7 @@ func (d *decoder) bounds(n *node) {
 	}
 	d.Stream = Stream{
 		Queue:      d.size(stream, "stream", "queue"),
+		QueueTotal: d.size(stream, "stream", "queue_total"),
 		KeepAlive:  d.duration(stream, "stream", "keepalive_after"),
 		Commit:     stream.str("commit"),
 		Cancel:     stream.str("on_disconnect") == "cancel",

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-gateway/penstock/core/admit"
+	"github.com/penstock-gateway/penstock/core/bytequeue"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/faultpoint"
 	"github.com/penstock-gateway/penstock/core/generation"
@@ -48,6 +49,7 @@ type Gateway struct {
 	draining atomic.Bool
 	inFlight atomic.Int64
 	scratch  scratchPool
+	queues   bytequeue.Share // of slow clients
 	warmth   route.Warmth
 }
 
@@ -208,7 +210,7 @@ func (r *request) relay() *sdk.Failure {
 	faultpoint.Reach(faultpoint.Reserved)
 	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.candidates,
-		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
+		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, Queues: &r.g.queues, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
 	}
 	r.result = r.relaying.Run(&r.task)
 	if r.result.Committed {

@@ -342,7 +342,7 @@ func (c *compilation) settings() {
 	g.Timing = map[string]timing.Mode{"off": timing.Off, "totals": timing.Totals, "stages": timing.Stages, "attempts": timing.Attempts}[cfg.Timing]
 	g.limits = relay.Limits{
 		Attempts: cfg.Retry.Attempts, BackoffFirst: cfg.Retry.First, BackoffMax: cfg.Retry.Max,
-		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue),
+		Total: cfg.Timeout.Total, KeepAlive: cfg.Stream.KeepAlive, Stalled: cfg.Timeout.Stalled, Queue: int(cfg.Stream.Queue), QueueTotal: cfg.Stream.QueueTotal,
 		Whole: max(cfg.Limits.Body, wholeAnswer), Lenient: cfg.Lenient,
 	}
 }

@@ -117,6 +117,9 @@ func (d *Decoder) ask(f wire.Frame, out []sdk.Event) ([]sdk.Event, error) {
 	return out, nil
 }
 
+// Spare lets go of the memory of the last call, whose events stand no longer.
+func (d *Decoder) Spare() { d.answer, d.out, d.reply = sdk.Answer{}, nil, nil }
+
 // Close lets go of the decoder, in the plugin too.
 func (d *Decoder) Close() {
 	if d.closed {

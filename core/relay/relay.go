@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/bytequeue"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/fault"
@@ -82,6 +83,7 @@ type Limits struct {
 	KeepAlive    time.Duration // silence after which a streaming client is told that we wait
 	Stalled      time.Duration // that a client may take nothing of an answer
 	Queue        int           // bytes kept for a slow client before the upstream is paused
+	QueueTotal   int64         // bytes kept for the slow clients of all tasks that share Queues
 	Whole        int64         // bytes of a whole answer that are held back until it is complete
 	Lenient      bool          // members that change the meaning may be dropped
 }
@@ -138,7 +140,8 @@ type Task struct {
 	Limits     Limits
 	Clock      *timing.Clock
 	Answer     Answer
-	Records    Records // nil: calls are not recorded
+	Records    Records          // nil: calls are not recorded
+	Queues     *bytequeue.Share // nil: QueueTotal does not hold
 	RequestID  string
 	Framing    string // of the client's stream: "array", or its dialect's own
 	Count      bool   // tokens are to be counted, not answers given
@@ -247,7 +250,7 @@ func (r *run) begin(t *Task) {
 	r.Task, r.res = t, Result{Attempts: attempts, Skips: skips}
 	r.request, r.early, r.stop, r.plans = nil, false, false, r.plans[:0]
 	r.joined, r.mending, r.deadline, r.waits = nil, false, time.Time{}, waits{}
-	r.client.Init(t.Exchange, t.Limits.Queue, t.Limits.Stalled)
+	r.client.Init(t.Exchange, bytequeue.Limit{Own: t.Limits.Queue, Total: t.Limits.QueueTotal, Share: t.Queues}, t.Limits.Stalled)
 	if t.Limits.Total > 0 {
 		r.deadline = t.Exchange.Arrived().Add(t.Limits.Total)
 	}

@@ -128,6 +128,7 @@ func (s *streaming) makeRoom() {
 	if !s.committed || !s.writes() || !s.client.Full(n) {
 		return
 	}
+	s.pipe.Spare()
 	if s.body.decoder == nil {
 		s.call.Spare()
 	}

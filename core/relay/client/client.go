@@ -25,7 +25,7 @@ import (
 // charges.
 type Client struct {
 	ex         h1.Exchange
-	limit      int
+	limit      bytequeue.Limit
 	stall      time.Duration // that the queue may be full
 	watching   bool
 	isGone     atomic.Bool
@@ -37,9 +37,9 @@ type Client struct {
 	fault      atomic.Pointer[string] // of a panic in one of its goroutines
 }
 
-// Init makes the client of an exchange ready, of which at most limit bytes wait for a slow client, each no longer than
-// stall.
-func (c *Client) Init(ex h1.Exchange, limit int, stall time.Duration) {
+// Init makes the client of an exchange ready, of which as many bytes as limit says wait for a slow client, which may
+// take nothing for as long as stall.
+func (c *Client) Init(ex h1.Exchange, limit bytequeue.Limit, stall time.Duration) {
 	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
 	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil

@@ -46,6 +46,9 @@ func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
 // Tally gives what has been seen of usage and of the reason of the end.
 func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
 
+// Spare lets go of the frames that were copied.
+func (p *Passage) Spare() { p.segs, p.scratch = nil, nil }
+
 // Close does nothing.
 func (p *Passage) Close() {}
 

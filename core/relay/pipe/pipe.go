@@ -28,6 +28,8 @@ type Pipe interface {
 	Tokens() int64
 	// Failer gives what may know how a failure is written at this place of the stream; see dialect.Failer.
 	Failer() any
+	// Spare lets the memory go that the last piece lies in, while nothing more is fed for a time.
+	Spare()
 	Close()
 }
 

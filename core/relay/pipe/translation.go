@@ -77,6 +77,12 @@ func (t *Translation) Tally() (sdk.Usage, sdk.Reason) { return t.usage, t.reason
 // Tokens reckons by the text.
 func (t *Translation) Tokens() int64 { return (t.text + tokenBytes - 1) / tokenBytes }
 
+// Spare lets go of the frames, the events and what was written of them.
+func (t *Translation) Spare() {
+	t.frames, t.arena, t.events, t.out = nil, nil, nil, nil
+	t.dec.Spare()
+}
+
 // Close ends the plugin's decoder.
 func (t *Translation) Close() { t.dec.Close() }
 
