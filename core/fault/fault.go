@@ -48,8 +48,11 @@ func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, 
 	f := &sdk.Failure{Kind: byStatus(status), Status: status}
 	var doc jsonspan.Doc
 	parsed := doc.Parse(body, jsonspan.Limits{AllowDuplicates: true}) == nil
-	if parsed {
+	switch {
+	case parsed:
 		describe(f, &doc)
+	case status != 0:
+		f.Message = plain(body)
 	}
 	if kind := c.match(status, &doc, parsed, body); kind != sdk.KindNone && !(kind == sdk.BadRequest && f.Kind != sdk.UpstreamError) {
 		f.Kind = kind // but a status that says more than "bad request" is believed
@@ -124,74 +127,6 @@ func byStatus(status int) sdk.Kind {
 		return sdk.BadRequest
 	}
 	return sdk.UpstreamError
-}
-
-// describe reads message, type, code and member from the error envelopes that are met in the field: OpenAI's and
-// Anthropic's object, a bare string, FastAPI's detail, a list of errors, an envelope inside a list (Gemini).
-func describe(f *sdk.Failure, doc *jsonspan.Doc) {
-	at := 0
-	if doc.Kind(at) == jsonspan.Array {
-		for first := range doc.Items(at) {
-			at = first
-			break
-		}
-	}
-	if e, ok := doc.Member(at, "error"); ok {
-		if doc.Kind(e) == jsonspan.String {
-			f.Message = doc.Text(e)
-			if m, ok := doc.Member(at, "message"); ok && doc.Kind(m) == jsonspan.String {
-				f.Message = doc.Text(m)
-			}
-			return
-		}
-		at = e
-	} else if e, ok := doc.Member(at, "errors"); ok && doc.Kind(e) == jsonspan.Array {
-		for first := range doc.Items(e) {
-			at = first
-			break
-		}
-	}
-	f.Message = firstText(doc, at, "message", "detail", "msg", "error_description")
-	f.Type, f.Code, f.Param = firstText(doc, at, "type"), firstText(doc, at, "code", "status"), firstText(doc, at, "param")
-}
-
-// firstText gives the first of some members that is a text or a number.
-func firstText(doc *jsonspan.Doc, obj int, names ...string) string {
-	if doc.Kind(obj) != jsonspan.Object {
-		return ""
-	}
-	for _, name := range names {
-		v, ok := doc.Member(obj, name)
-		if !ok {
-			continue
-		}
-		switch doc.Kind(v) {
-		case jsonspan.String:
-			return doc.Text(v)
-		case jsonspan.Number:
-			return string(doc.Raw(v))
-		}
-	}
-	return ""
-}
-
-// retryDelay reads google.rpc.RetryInfo, "12s" or "1.5s", from an error's details.
-func retryDelay(doc *jsonspan.Doc) time.Duration {
-	details, ok := doc.Find(0, "error", "details")
-	if !ok || doc.Kind(details) != jsonspan.Array {
-		return 0
-	}
-	for item := range doc.Items(details) {
-		if doc.Kind(item) != jsonspan.Object {
-			continue
-		}
-		if v, ok := doc.Member(item, "retryDelay"); ok {
-			if d, err := time.ParseDuration(doc.Text(v)); err == nil && d > 0 {
-				return min(d, maxRetryAfter)
-			}
-		}
-	}
-	return 0
 }
 
 // StatusText names a status: "503 Service Unavailable".
