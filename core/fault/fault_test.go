@@ -116,10 +116,16 @@ func TestRetryAfter(t *testing.T) {
 	f(0, "retry-after", "-5")
 	f(0, "retry-after", "soon")
 	f(0, "retry-after", "NaN")
-	f(time.Hour, "retry-after", "1e300")
+	f(0, "retry-after", "inf")
+	f(0, "retry-after", "1e3") // RFC 9110 has digits alone
+	f(time.Hour, "retry-after", "999999999999999999999")
 	f(time.Hour, "retry-after", "Sun, 29 Nov 2099 12:00:30 GMT")
 	c := (*Classifier)(nil).Classify(429, []byte(`{"error":{"details":[{"@type":"x"},{"retryDelay":"12s"}]}}`), headers(), noon)
 	if c.RetryAfter != 12*time.Second {
 		t.Errorf("RetryInfo: %v, want 12s", c.RetryAfter)
+	}
+	c = (*Classifier)(nil).Classify(429, []byte(`[{"error":{"message":"m","details":[{"retryDelay":"1.5s"}]}}]`), headers(), noon)
+	if c.RetryAfter != 1500*time.Millisecond || c.Message != "m" {
+		t.Errorf("RetryInfo in a list: %v, %q, want 1.5s", c.RetryAfter, c.Message)
 	}
 }

@@ -26,9 +26,11 @@ func RetryAfter(get func(name string) []byte, now time.Time) time.Duration {
 	return 0
 }
 
+// seconds reads a decimal number without sign or exponent.
 func seconds(v string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-	if err != nil || !(n >= 0) {
+	v = strings.TrimSpace(v)
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || strings.Trim(v, "0123456789.") != "" {
 		return 0, false
 	}
 	if n*float64(unit) >= float64(maxRetryAfter) {
