@@ -128,6 +128,15 @@ func (r *Reader) Whole(i int) int {
 	return 0
 }
 
+// Limit is a count that is not zero either, as every service demands of a limit of the output; 0 for 0.
+func (r *Reader) Limit(i int) int {
+	n := r.Whole(i)
+	if i > 0 && n == 0 {
+		r.Want(i, "a whole number above zero")
+	}
+	return n
+}
+
 // Truth is a boolean; false for 0.
 func (r *Reader) Truth(i int) bool {
 	if i == 0 {

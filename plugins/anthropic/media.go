@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"encoding/base64"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -71,17 +69,9 @@ func (e *encoding) source(kind, mime, member string, content sdk.Text) {
 }
 
 func (e *encoding) document(b block, m *sdk.Media) error {
-	body := m.Body
-	if m.MIME == "text/plain" && m.Data.Present() {
-		plain, ok := decodeBase64(m.Data)
-		if !ok {
-			return &sdk.Inexpressible{What: "a large text document in base64", Path: b.path}
-		}
-		body = plain
-	}
 	pdf := m.Data.Present() && (m.MIME == "application/pdf" || m.MIME == "" && m.Data.HasPrefix("JVBERi"))
 	switch {
-	case body.Present(), pdf, m.URL.Present(), len(m.Parts) > 0:
+	case m.Body.Present(), pdf, m.URL.Present(), len(m.Parts) > 0:
 	case m.Data.Present():
 		return &sdk.Inexpressible{What: "a document of type " + m.MIME, Path: b.path}
 	default:
@@ -90,8 +80,8 @@ func (e *encoding) document(b block, m *sdk.Media) error {
 	e.w.Object()
 	e.w.Name("type").String("document")
 	switch {
-	case body.Present():
-		e.source("text", "text/plain", "data", body)
+	case m.Body.Present():
+		e.source("text", "text/plain", "data", m.Body)
 	case pdf:
 		e.source("base64", "application/pdf", "data", m.Data)
 	case m.URL.Present():
@@ -129,14 +119,4 @@ func (e *encoding) content(b block, m *sdk.Media) error {
 	e.w.EndArray()
 	e.w.EndObject()
 	return nil
-}
-
-// decodeBase64 gives the text that small base64 content holds.
-func decodeBase64(t sdk.Text) (sdk.Text, bool) {
-	s, ok := t.Decoded()
-	if !ok {
-		return sdk.Text{}, false
-	}
-	plain, err := base64.StdEncoding.DecodeString(s)
-	return sdk.T(string(plain)), err == nil
 }

@@ -1,6 +1,9 @@
 package golden_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Coding clients send members that say how the provider works; a provider without them serves the request all the same.
 func TestAdvisoryMembers(t *testing.T) {
@@ -33,5 +36,49 @@ func TestThinkingThatCannotBe(t *testing.T) {
 	kinds(t, []kind{
 		{name: "prefill", client: "chat", targets: "anthropic bedrock", request: prefill, want: gone, noted: "reasoning"},
 		{name: "lost", client: "chat", targets: "anthropic bedrock", request: lost, want: gone, noted: "reasoning"},
+	})
+}
+
+// A tool takes an object, and services refuse a schema that does not say so.
+func TestSchemaWithoutType(t *testing.T) {
+	const want = `{"properties":{"a":{"type":"string"}},"type":"object"}`
+	// Long enough that the gateway keeps it, and the plugin does not see it.
+	long := `"description":"` + strings.Repeat("x", 300) + `"`
+	kinds(t, []kind{
+		{name: "lidge-jun/opencodex#75", client: "chat", targets: "anthropic", want: []string{"/tools/0/input_schema " + want},
+			request: `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"a":{"type":"string"}}}}}]}`},
+		{name: "long", client: "responses", targets: "anthropic", want: []string{`/tools/0/input_schema/type "object"`},
+			request: `{"input":"x","tools":[{"type":"function","name":"f","parameters":{` + long + `,"properties":{}}}]}`},
+		{name: "of a function", client: "responses", targets: "openai", want: []string{"/tools/0/function/parameters " + want},
+			request: `{"input":"x","tools":[{"type":"function","name":"f","parameters":{"properties":{"a":{"type":"string"}}}}]}`},
+		{name: "of OpenAPI", client: "gemini", targets: "openai", want: []string{"/tools/0/function/parameters " + want},
+			request: `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"properties":{"a":{"type":"STRING"}}}}]}]}`},
+		{name: "of a function", client: "chat", targets: "gemini", want: []string{"/tools/0/functionDeclarations/0/parametersJsonSchema " + want},
+			request: `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"a":{"type":"string"}}}}}]}`},
+		{name: "of a function", client: "chat", targets: "bedrock", want: []string{"/toolConfig/tools/0/toolSpec/inputSchema/json " + want},
+			request: `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"a":{"type":"string"}}}}}]}`},
+		{name: "reference", client: "chat", targets: "anthropic", want: []string{`/tools/0/input_schema/$ref "#/$defs/a"`},
+			request: `{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"$ref":"#/$defs/a","$defs":{"a":{"type":"object"}}}}}]}`},
+		{name: "without properties", client: "anthropic", targets: "openai",
+			want:    []string{`/tools/0/function/parameters {"additionalProperties":false,"properties":{},"type":"object"}`},
+			request: `{"max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object","additionalProperties":false}}]}`},
+		{name: "properties elsewhere", client: "anthropic", targets: "openai",
+			want:    []string{`/tools/0/function/parameters {"anyOf":[{"properties":{}}],"type":"object"}`},
+			request: `{"max_tokens":9,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"f","input_schema":{"type":"object","anyOf":[{"properties":{}}]}}]}`},
+	})
+}
+
+// A limit of 0 is refused: no service takes it, and without it the answer would have none.
+func TestLimitOfZero(t *testing.T) {
+	const all = "openai openai-responses anthropic gemini bedrock cohere ollama"
+	kinds(t, []kind{
+		{name: "max_tokens", client: "chat", targets: all, err: "max_tokens: want a whole number above zero, got 0",
+			request: `{"messages":[{"role":"user","content":"x"}],"max_tokens":0}`},
+		{name: "max_output_tokens", client: "responses", targets: all, err: "max_output_tokens: want a whole number above zero, got 0",
+			request: `{"input":"x","max_output_tokens":0}`},
+		{name: "maxOutputTokens", client: "gemini", targets: all, err: "generationConfig.maxOutputTokens: want a whole number above zero, got 0",
+			request: `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"maxOutputTokens":0}}`},
+		{name: "null", client: "chat", targets: "openai", want: []string{"/max_completion_tokens"},
+			request: `{"messages":[{"role":"user","content":"x"}],"max_tokens":null}`},
 	})
 }

@@ -87,7 +87,7 @@ func (e *encoding) document(m *sdk.Media, path string) error {
 	switch {
 	case m.Body.Present():
 		e.plan.Approximate(path, "the document is sent as text")
-		e.documentText(m, m.Body)
+		e.documentText(m)
 		return nil
 	case len(m.Parts) > 0:
 		for i := range m.Parts {
@@ -142,16 +142,24 @@ func fileName(m *sdk.Media) sdk.Text {
 	return sdk.T("document.pdf")
 }
 
-// documentText writes a plain text document as a text, under its title.
-func (e *encoding) documentText(m *sdk.Media, body sdk.Text) {
+// documentText writes a plain text document as a text.
+func (e *encoding) documentText(m *sdk.Media) {
 	e.w.Object()
 	e.w.Name("type").String("text")
-	if m.Title.Empty() {
-		e.w.Name("text").Text(body)
-	} else {
-		e.w.Name("text").Joined(m.Title, sdk.RawText([]byte(break2)), body)
-	}
+	e.w.Name("text").Joined(titled(m)...)
 	e.w.EndObject()
+}
+
+// titled is the text of a document under its title, or else its name.
+func titled(m *sdk.Media) []sdk.Text {
+	title := m.Title
+	if title.Empty() {
+		title = m.Name
+	}
+	if title.Empty() {
+		return []sdk.Text{m.Body}
+	}
+	return []sdk.Text{title, sdk.RawText([]byte(break2)), m.Body}
 }
 
 // inputMedia writes an image or a document for responses.
@@ -187,11 +195,8 @@ func (e *encoding) inputFile(m *sdk.Media, path string) error {
 		e.plan.Approximate(path, "the document is sent as text")
 	}
 	switch {
-	case m.Body.Present() && m.Title.Empty():
-		e.inputText(m.Body)
-		return nil
 	case m.Body.Present():
-		e.inputText(m.Title, sdk.RawText([]byte(break2)), m.Body)
+		e.inputText(titled(m)...)
 		return nil
 	case len(m.Parts) > 0:
 		for i := range m.Parts {

@@ -76,11 +76,8 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	if t.Kind == sdk.CustomTool {
 		e.grammar(t, path)
 	} else {
-		if bare(t.Parameters) {
-			e.w.Name("parameters").Raw(noParameters)
-		} else {
-			e.w.Name("parameters").Value(t.Parameters)
-		}
+		e.w.Name("parameters")
+		e.parameters(t.Parameters)
 		e.strictness(t)
 	}
 	e.unnest()
@@ -115,20 +112,33 @@ func (e *encoding) unnest() {
 	}
 }
 
-// bare says whether a schema is absent, or an object schema that says nothing more.
-func bare(schema sdk.Value) bool {
-	if !schema.Present() {
-		return true
-	}
-	if schema.Held() {
-		return false
-	}
+// parameters writes the schema of a function's input. An object schema without properties is refused, so that they are
+// added, where the schema does not say by other words what the object holds.
+func (e *encoding) parameters(schema sdk.Value) {
 	var d sdk.Doc
-	if d.Parse(schema.Raw()) != nil {
-		return false
+	switch {
+	case !schema.Present():
+		e.w.Raw(noParameters)
+		return
+	case schema.Held() || d.Parse(schema.Raw()) != nil:
+		e.w.Value(schema)
+		return
 	}
 	root := d.Root()
-	return root.Len() == 0 || root.Len() == 1 && root.Get("type").Is("object")
+	for _, name := range [...]string{"properties", "$ref", "anyOf", "oneOf", "allOf"} {
+		if root.Get(name).Exists() {
+			e.w.Value(schema)
+			return
+		}
+	}
+	switch {
+	case root.Len() == 0, root.Len() == 1 && root.Get("type").Is("object"):
+		e.w.Raw(noParameters)
+	case root.Get("type").Is("object"):
+		e.w.Raw(`{"properties":{},` + string(schema.Raw()[1:]))
+	default:
+		e.w.Value(schema)
+	}
 }
 
 // grammar writes the input format of a custom tool, which the client wrote inside the tool.

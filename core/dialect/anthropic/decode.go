@@ -77,7 +77,7 @@ func (r *decoder) member(name string, v int) {
 	case "stream":
 		q.Stream = r.Truth(v)
 	case "max_tokens":
-		q.MaxOutput = r.Whole(v)
+		q.MaxOutput = r.Limit(v)
 	case "temperature":
 		q.Temperature = r.Number(v)
 	case "top_p":
@@ -173,7 +173,7 @@ func (r *decoder) tool(t int) sdk.Tool {
 	r.needed(t, "name")
 	tool.Description, tool.Strict = r.Content(r.Get(t, "description")), r.TruthValue(r.Get(t, "strict"))
 	if s := r.Get(t, "input_schema"); s > 0 && r.Object(s) {
-		tool.Parameters = r.Value(s)
+		tool.Parameters = r.Parameters(s)
 	}
 	r.rest(t, "name", "cache_control", "type", "description", "strict", "input_schema")
 	return tool

@@ -177,7 +177,7 @@ func (r *decoder) source(s int) *sdk.Media {
 	case r.Is(t, "text"):
 		m.Body = r.Content(r.needed(s, "data"))
 	case r.Is(t, "url"):
-		m.URL = r.Content(r.needed(s, "url"))
+		r.Locate(m, r.needed(s, "url"))
 	case r.Is(t, "file"):
 		m.FileID = r.Content(r.needed(s, "file_id"))
 	case r.Is(t, "content"):
@@ -185,5 +185,6 @@ func (r *decoder) source(s int) *sdk.Media {
 	case t > 0:
 		r.unknown(s)
 	}
+	dialect.Settle(m)
 	return m
 }

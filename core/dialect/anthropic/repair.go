@@ -13,7 +13,7 @@ const openAISealed = "gAAAA"
 
 // Repairs leaves out thinking blocks that are not Anthropic's: those without a signature, which the gateway makes of another
 // provider's reasoning, and what OpenAI has sealed. Clients send both back, and Anthropic refuses a request that holds one.
-// What is signed stays byte for byte.
+// What is signed stays byte for byte. A turn with calls that has lost its thinking so is gone on with without any.
 func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 	if !bytes.Contains(doc.Body, []byte(`thinking"`)) {
 		return dst
@@ -22,17 +22,57 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 	if !ok || doc.Kind(messages) != jsonspan.Array {
 		return dst
 	}
+	answer := -1 // the content of the last message of the assistant, where a block is left out of it
 	for m := range doc.Items(messages) {
 		if doc.Kind(m) != jsonspan.Object {
 			continue
 		}
+		role, _ := doc.Member(m, "role")
+		if doc.Is(role, "assistant") {
+			answer = -1
+		}
 		if content, ok := doc.Member(m, "content"); ok && doc.Kind(content) == jsonspan.Array {
 			if e, ok := dialect.WithoutItems(doc, content, func(block int) bool { return foreign(doc, block) }); ok {
-				dst = append(dst, e)
+				dst, answer = append(dst, e), content
 			}
 		}
 	}
+	if answer >= 0 && cannotThink(doc, answer) {
+		if thinking, ok := doc.Member(0, "thinking"); ok && !doc.Is(typeOf(doc, thinking), "adaptive") {
+			dst = append(dst, doc.Replace(thinking, []byte(`{"type":"disabled"}`)))
+		}
+	}
 	return dst
+}
+
+// cannotThink says whether an answer of which blocks are left out calls tools and begins with no thinking any more: within
+// a budget the model would be refused to think on in that turn, and a signature cannot be made up.
+func cannotThink(doc *jsonspan.Doc, content int) bool {
+	first := true
+	for block := range doc.Items(content) {
+		if foreign(doc, block) {
+			continue
+		}
+		kind := typeOf(doc, block)
+		if first && (doc.Is(kind, "thinking") || doc.Is(kind, "redacted_thinking")) {
+			return false
+		}
+		first = false
+		if doc.Is(kind, "tool_use") {
+			return true
+		}
+	}
+	return false
+}
+
+// typeOf gives the type of a block; the block itself, which is no text, where it has none.
+func typeOf(doc *jsonspan.Doc, block int) int {
+	if doc.Kind(block) == jsonspan.Object {
+		if t, ok := doc.Member(block, "type"); ok {
+			return t
+		}
+	}
+	return block
 }
 
 // foreign says whether a block is thinking of another provider.

@@ -25,6 +25,16 @@ func TestRepairs(t *testing.T) {
 		`{"messages":[{"content":[{"type":"tool_use"},{"type":"thinking","thinking":"y","signature":"s"}]}]}`)
 	f(`{"messages":[{"content":[{"type":"redacted_thinking","data":"gAAAAABo"},{"type":"text","text":"a"}]}]}`, `{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
 	f(`{"messages":[{"content":[{"type":"thinking","thinking":"x","signature":"gAAAAABo"},{"type":"text","text":"a"}]}]}`, `{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
+	// A turn with calls that has lost its thinking: within a budget the model cannot think on.
+	const lost = `{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":""},{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result"}]}`
+	const mended = `{"role":"assistant","content":[{"type":"tool_use"}]},{"role":"user","content":[{"type":"tool_result"}]}`
+	f(`{"thinking":{"type":"enabled","budget_tokens":2000},"messages":[`+lost+`]}`, `{"thinking":{"type":"disabled"},"messages":[`+mended+`]}`)
+	f(`{"thinking":{"type":"adaptive"},"messages":[`+lost+`]}`, `{"thinking":{"type":"adaptive"},"messages":[`+mended+`]}`)
+	f(`{"messages":[`+lost+`]}`, `{"messages":[`+mended+`]}`)
+	f(`{"thinking":{"type":"enabled"},"messages":[`+lost+`,{"role":"assistant","content":"so"},{"role":"user","content":"on"}]}`,
+		`{"thinking":{"type":"enabled"},"messages":[`+mended+`,{"role":"assistant","content":"so"},{"role":"user","content":"on"}]}`)
+	f(`{"thinking":{"type":"enabled"},"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"y","signature":"s"},{"type":"thinking","thinking":"x"},{"type":"tool_use"}]}]}`,
+		`{"thinking":{"type":"enabled"},"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"y","signature":"s"},{"type":"tool_use"}]}]}`)
 	same(`{"messages":[{"content":[{"type":"redacted_thinking","data":"EmwKAhgB"},{"type":"redacted_thinking"},{"type":"text","text":"a"}]}]}`)
 	same(`{"messages":[{"content":[ {"type":"thinking","thinking":"x","signature":"s"} , {"type":"text"}]}]}`)
 	same(`{"messages":[{"content":[{"type":"thinking","thinking":"x"}]}]}`)

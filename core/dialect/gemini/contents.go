@@ -223,6 +223,7 @@ func (r *decoder) media(p int, kind string, v int) sdk.Part {
 	} else {
 		m.URL = r.Content(r.needed(v, "fileUri"))
 	}
+	dialect.Settle(m)
 	part := sdk.Part{Media: m}
 	switch family, _, _ := strings.Cut(m.MIME, "/"); family {
 	case "image":

@@ -111,7 +111,7 @@ func (r *decoder) sampling(name string, v int) bool {
 	case "candidateCount":
 		q.N = r.Whole(v)
 	case "maxOutputTokens":
-		q.MaxOutput = r.Whole(v)
+		q.MaxOutput = r.Limit(v)
 	case "stopSequences":
 		if r.Array(v) {
 			for s := range r.Items(v) {

@@ -11,6 +11,15 @@ import (
 // types in lower case, nullable as a type of its own, bounds as numbers, names as JSON Schema has them.
 func (r *decoder) schema(v int) sdk.Value { return sdk.RawValue(r.appendSchema(nil, v)) }
 
+// parameters is the schema of a function's parameters, which are an object also where their type is left out.
+func (r *decoder) parameters(v int) sdk.Value {
+	text := r.appendSchema(nil, v)
+	if r.get(v, "type") == 0 && len(text) > len("{}") {
+		text = append([]byte(`{"type":"object",`), text[1:]...)
+	}
+	return sdk.RawValue(text)
+}
+
 func (r *decoder) appendSchema(dst []byte, v int) []byte {
 	if r.Kind(v) != jsonspan.Object {
 		return append(dst, r.Raw(v)...)

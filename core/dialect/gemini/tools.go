@@ -35,10 +35,10 @@ func (r *decoder) functions(list int) {
 		}
 		tool := sdk.Tool{Name: r.Content(r.needed(f, "name")), Description: r.Content(r.get(f, "description"))}
 		if p := r.get(f, "parameters"); r.Object(p) {
-			tool.Parameters = r.schema(p)
+			tool.Parameters = r.parameters(p)
 		}
 		if p := r.get(f, "parametersJsonSchema"); r.Object(p) {
-			tool.Parameters = r.Value(p)
+			tool.Parameters = r.Parameters(p)
 		}
 		r.rest(f, "name", "description", "parameters", "parametersJsonSchema")
 		tool.Path = r.Path(f)

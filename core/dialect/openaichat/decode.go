@@ -111,9 +111,9 @@ func (r *decoder) sampling(name string, v int) bool {
 	case "n":
 		q.N = r.Whole(v)
 	case "max_completion_tokens":
-		q.MaxOutput = r.Whole(v)
+		q.MaxOutput = r.Limit(v)
 	case "max_tokens":
-		r.oldLimit = r.Whole(v)
+		r.oldLimit = r.Limit(v)
 	case "stop":
 		r.stop(v)
 	case "logprobs":

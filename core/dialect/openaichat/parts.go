@@ -1,7 +1,6 @@
 package openaichat
 
 import (
-	"path"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -72,17 +71,9 @@ func (r *decoder) image(v int) *sdk.Media {
 		}
 		m.Detail = r.Word(r.Get(v, "detail"))
 	}
-	r.locate(m, r.Content(url))
+	r.Locate(m, url)
+	dialect.Settle(m)
 	return m
-}
-
-// locate sets where a medium is: in the request as base64, or at a URL.
-func (r *decoder) locate(m *sdk.Media, url sdk.Text) {
-	if mime, data, ok := dialect.SplitDataURL(url.Raw()); ok {
-		m.MIME, m.Data = mime, sdk.RawText(data)
-		return
-	}
-	m.URL = url
 }
 
 func (r *decoder) audio(v int) *sdk.Media {
@@ -97,42 +88,20 @@ func (r *decoder) audio(v int) *sdk.Media {
 // services that are compatible take too. An image that is sent as a file is an image.
 func (r *decoder) file(v int) (sdk.PartKind, *sdk.Media) {
 	m := &sdk.Media{Name: r.Content(r.Get(v, "filename")), FileID: r.Content(r.Get(v, "file_id"))}
-	data := r.Content(r.Get(v, "file_data"))
-	switch {
+	sent := r.Get(v, "file_data")
+	switch data := r.Content(sent); {
 	case data.HasPrefix("data:"), data.HasPrefix("http://"), data.HasPrefix("https://"), data.HasPrefix(`https:\/\/`):
-		r.locate(m, data)
+		r.Locate(m, sent)
 	case data.Present():
 		m.Data = data
 	case !m.FileID.Present() && v > 0:
 		r.Refuse(v, "want file_data or file_id")
 	}
-	if m.MIME == "" {
-		name, _ := m.Name.Decoded()
-		m.MIME = byExtension(name)
-	}
+	dialect.Settle(m)
 	if strings.HasPrefix(m.MIME, "image/") {
 		return sdk.PartImage, m
 	}
 	return sdk.PartDocument, m
-}
-
-// byExtension is the media type of the files that models read; "" for others.
-func byExtension(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".pdf":
-		return "application/pdf"
-	case ".txt", ".md":
-		return "text/plain"
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	}
-	return ""
 }
 
 // thoughts reads the reasoning that a client echoes. The dialect has no form of its own for it; of those in use the one

@@ -56,7 +56,7 @@ func (r *decoder) function(fn int) sdk.Tool {
 	tool := sdk.Tool{Name: r.Content(name), Description: r.Content(r.Get(fn, "description")),
 		Strict: r.TruthValue(r.Get(fn, "strict")), Cache: r.Value(r.Get(fn, "cache_control"))}
 	if p := r.Get(fn, "parameters"); p > 0 && r.Object(p) {
-		tool.Parameters = r.Value(p)
+		tool.Parameters = r.Parameters(p)
 	}
 	r.rest(fn, "name", "description", "strict", "parameters", "cache_control")
 	return tool

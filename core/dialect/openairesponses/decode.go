@@ -103,7 +103,7 @@ func (r *decoder) sampling(name string, v int) bool {
 	case "top_p":
 		q.TopP = r.Number(v)
 	case "max_output_tokens":
-		q.MaxOutput = r.Whole(v)
+		q.MaxOutput = r.Limit(v)
 	case "top_logprobs":
 		q.TopLogprobs = r.Number(v)
 	default:

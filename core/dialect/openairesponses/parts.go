@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"path"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -63,17 +62,9 @@ func (r *decoder) image(p int) *sdk.Media {
 	if url == 0 && !m.FileID.Present() {
 		r.Refuse(p, "want image_url or file_id")
 	}
-	locate(m, r.Content(url))
+	r.Locate(m, url)
+	dialect.Settle(m)
 	return m
-}
-
-// locate sets where a medium is: in the request as base64, or at a URL.
-func locate(m *sdk.Media, url sdk.Text) {
-	if mime, data, ok := dialect.SplitDataURL(url.Raw()); ok {
-		m.MIME, m.Data = mime, sdk.RawText(data)
-		return
-	}
-	m.URL = url
 }
 
 func (r *decoder) audio(v int) *sdk.Media {
@@ -88,34 +79,20 @@ func (r *decoder) audio(v int) *sdk.Media {
 // is an image.
 func (r *decoder) file(p int) (sdk.PartKind, *sdk.Media) {
 	m := &sdk.Media{Name: r.Content(r.Get(p, "filename")), FileID: r.Content(r.Get(p, "file_id"))}
-	data, url := r.Content(r.Get(p, "file_data")), r.Content(r.Get(p, "file_url"))
-	switch {
+	sent, url := r.Get(p, "file_data"), r.Get(p, "file_url")
+	switch data := r.Content(sent); {
 	case data.HasPrefix("data:"):
-		locate(m, data)
+		r.Locate(m, sent)
 	case data.Present():
 		m.Data = data
-	case url.Present():
-		m.URL = url
+	case url > 0:
+		r.Locate(m, url)
 	case !m.FileID.Present():
 		r.Refuse(p, "want file_data, file_url or file_id")
 	}
-	if m.MIME == "" {
-		name, _ := m.Name.Decoded()
-		m.MIME = byExtension(name)
-	}
+	dialect.Settle(m)
 	if strings.HasPrefix(m.MIME, "image/") {
 		return sdk.PartImage, m
 	}
 	return sdk.PartDocument, m
-}
-
-// byExtension is the media type of the files that models read; "" for others.
-func byExtension(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".pdf":
-		return "application/pdf"
-	case ".txt", ".md":
-		return "text/plain"
-	}
-	return ""
 }

@@ -24,7 +24,7 @@ func (r *decoder) tool(t int) sdk.Tool {
 		tool := sdk.Tool{Name: r.Content(r.needed(t, "name")), Description: r.Content(r.Get(t, "description")),
 			Strict: r.TruthValue(r.Get(t, "strict"))}
 		if p := r.Get(t, "parameters"); r.Object(p) {
-			tool.Parameters = r.Value(p)
+			tool.Parameters = r.Parameters(p)
 		}
 		r.rest(t, "type", "name", "description", "strict", "parameters")
 		return tool
