@@ -122,6 +122,8 @@ func byStatus(status int) sdk.Kind {
 		return sdk.UpstreamRate
 	case 503, 529:
 		return sdk.Overloaded
+	case 421, 424, 425, 499: // of the connection, of what the service depends on, of its own proxy: not of the request
+		return sdk.UpstreamError
 	}
 	if status >= 400 && status < 500 {
 		return sdk.BadRequest
