@@ -126,8 +126,8 @@ func (d *decoder) checkReach(p *Provider, n *node, path string) {
 		d.fail(n.members["base_urls"].at, path+".base_urls", "put the address of base_url first", "want base_url or base_urls, not both")
 	}
 	conns, probe := n.members["connections"], n.members["probe"]
-	if c := p.Connections; c.Warm > c.Idle || c.Idle > c.Max {
-		d.fail(conns.start(), path+".connections", "", "want warm at most idle, and idle at most max; got warm %d, idle %d, max %d", c.Warm, c.Idle, c.Max)
+	if c := p.Connections; c.Warm > min(c.Idle, c.Max) {
+		d.fail(conns.start(), path+".connections", "", "want warm at most idle and max, got warm %d, idle %d and max %d", c.Warm, c.Idle, c.Max)
 	}
 	if keep := conns.members["keep"]; p.Connections.Keep < time.Second {
 		d.fail(keep.at, path+".connections.keep", "", "want a second at least, got %s", keep.shown())
