@@ -255,6 +255,12 @@ func TypeName(doc *jsonspan.Doc, data []byte) string {
 	return doc.Text(t)
 }
 
+// ErrorReader is implemented by a dialect whose error bodies have another form than OpenAI's: OwnError says whether a
+// body has what the dialect's clients read, and so may pass as it is.
+type ErrorReader interface {
+	OwnError(doc *jsonspan.Doc) bool
+}
+
 // Bounded is implemented by an encoder that may have to hold events back and keeps a limited amount of them.
 type Bounded interface {
 	// Failure says why the answer cannot be written to its end; nil while it can. End then writes it as the error that

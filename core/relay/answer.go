@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/coding"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/fault"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -130,7 +131,7 @@ func (a *active) keepBody(f *sdk.Failure, body []byte) {
 		}
 		return
 	}
-	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(body) {
+	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(a.Dialect, body) {
 		f.Body = []byte(a.withoutSecrets(string(body)))
 	}
 }
@@ -147,12 +148,15 @@ func (a *active) withoutSecrets(text string) string {
 	return text
 }
 
-// wellFormed says whether an error body has the form that SDKs of OpenAI's and Anthropic's dialects read: an object with
-// texts where they expect texts.
-func wellFormed(body []byte) bool {
+// wellFormed says whether an error body has the form that a dialect's SDKs read: an object with texts where they expect
+// texts.
+func wellFormed(d dialect.Dialect, body []byte) bool {
 	var doc jsonspan.Doc
 	if doc.Parse(body, jsonspan.Limits{}) != nil || doc.Kind(0) != jsonspan.Object {
 		return false
+	}
+	if own, ok := d.(dialect.ErrorReader); ok {
+		return own.OwnError(&doc)
 	}
 	message, ok := doc.Find(0, "error", "message")
 	kind, ok2 := doc.Find(0, "error", "type")

@@ -85,10 +85,10 @@ func neverForwarded(name string) bool {
 }
 
 // AnswerField says whether a header of the upstream's answer may reach the client (by its lower-case name). All others
-// are dropped: cookies, server names, keys that an upstream echoes.
+// are dropped: cookies, server names, keys that an upstream echoes, whose account the gateway's is.
 func AnswerField(name string) bool {
 	switch name {
-	case "retry-after", "retry-after-ms", "x-should-retry", "openai-version", "openai-organization", "anthropic-organization-id":
+	case "retry-after", "retry-after-ms", "x-should-retry", "openai-version":
 		return true
 	}
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")

@@ -101,7 +101,7 @@ func (s *streaming) run() *sdk.Failure {
 		case errors.Is(s.err, io.EOF):
 			return s.complete()
 		case s.err != nil:
-			return s.fail(s.transport(s.err))
+			return s.broke(s.transport(s.err))
 		}
 		s.makeRoom()
 		if s.writes() && s.client.Gone() && s.overDrain() {
@@ -282,6 +282,16 @@ func (s *streaming) rest() {
 			return
 		}
 	}
+}
+
+// broke ends an answer whose connection did not come to a good end. Where the reason of the answer's end had come, it is
+// complete all the same: some services close without the last chunk, and have no end mark either.
+func (s *streaming) broke(f *sdk.Failure) *sdk.Failure {
+	if _, reason := s.pipe.Tally(); !s.rec.Broke || reason == sdk.ReasonUnset {
+		return s.fail(f)
+	}
+	s.rec.Broke = false
+	return s.complete()
 }
 
 // fail ends the attempt in failure: before the commit point another candidate may serve, after it the client is told in

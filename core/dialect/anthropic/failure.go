@@ -91,3 +91,18 @@ func readError(doc *jsonspan.Doc, named bool) *sdk.Failure {
 	}
 	return f
 }
+
+// OwnError says whether a body is {"type":"error","error":{type, message}}.
+func (Dialect) OwnError(doc *jsonspan.Doc) bool {
+	t, ok := member(doc, 0, "type")
+	if !ok || !doc.Is(t, "error") {
+		return false
+	}
+	e, ok := member(doc, 0, "error")
+	return ok && isText(doc, e, "type") && isText(doc, e, "message")
+}
+
+func isText(doc *jsonspan.Doc, obj int, name string) bool {
+	v, ok := member(doc, obj, name)
+	return ok && doc.Kind(v) == jsonspan.String
+}

@@ -129,3 +129,15 @@ func member(doc *jsonspan.Doc, obj int, name string) (int, bool) {
 	i, ok := doc.Member(obj, name)
 	return i, ok && doc.Kind(i) != jsonspan.Null
 }
+
+// OwnError says whether a body is {"error":{code, message, status}}.
+func (Dialect) OwnError(doc *jsonspan.Doc) bool {
+	e, ok := member(doc, 0, "error")
+	if !ok {
+		return false
+	}
+	_, coded := count(doc, e, "code")
+	message, said := member(doc, e, "message")
+	status, named := member(doc, e, "status")
+	return coded && said && named && doc.Kind(message) == jsonspan.String && doc.Kind(status) == jsonspan.String
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock-gateway/penstock/core/dialect/dialecttest"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -22,4 +23,22 @@ func TestFailures(t *testing.T) {
 		}
 		return []dialecttest.Section{{Name: "kinds", Data: []byte(kinds.String())}, {Name: "odd", Data: []byte(odd.String())}}
 	})
+}
+
+func TestOwnError(t *testing.T) {
+	f := func(body string, want bool) {
+		t.Helper()
+		var doc jsonspan.Doc
+		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := (Dialect{}).OwnError(&doc); got != want {
+			t.Errorf("%s: %v, want %v", body, got, want)
+		}
+	}
+	f(`{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[]}}`, true)
+	f(`{"error":{"code":400,"message":"m"}}`, false)
+	f(`{"error":{"code":"invalid","message":"m","status":"INVALID_ARGUMENT"}}`, false)
+	f(`{"error":{"message":"m","type":"invalid_request_error"}}`, false)
+	f(`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`, false)
 }
