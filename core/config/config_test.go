@@ -357,3 +357,26 @@ func TestExamplesAreValid(t *testing.T) {
 		}
 	}
 }
+
+// TestPrices holds what prices by date, of longer requests and of single things come to.
+func TestPrices(t *testing.T) {
+	f := func(text string, want price.List) {
+		t.Helper()
+		c := mustParse(t, strings.Replace(small, "model: gpt-4.1}", "model: gpt-4.1, price: "+text+"}", 1))
+		if diff := cmp.Diff(want, c.Models[0].Deployments[0].Price); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+	f("null", nil)
+	f("{input: 1, output: 2}", rates(1e9, 2e9, 1e9, 1e9))
+	all := price.Rates{Input: 1e9, Output: 2e9, CacheRead: 3e9, CacheWrite: 4e9, CacheWriteHour: 5e9, Reasoning: 6e9, AudioInput: 7e9, ImageInput: 8e9, AudioOutput: 9e9,
+		ImageOutput: 1e10, Request: 5e6, Image: 2_500_000, Search: 1e7}
+	f(`{input: 1, output: 2, cache_read: 3, cache_write: 4, cache_write_1h: 5, reasoning: 6, audio_input: 7, image_input: 8, audio_output: 9, image_output: 10, request: "0.005", image: "0.0025", web_search: 0.01}`,
+		price.Flat(all))
+	first, second := rates(1e9, 2e9, 1e9, 1e9)[0], rates(3e9, 4e9, 3e9, 3e9)[0]
+	second.From, second.Search = time.Date(2027, 1, 1, 6, 0, 0, 0, time.UTC), 1e7
+	long := price.Usual(5e9, 6e9)
+	long.Search = 1e7
+	second.Tiers = []price.Tier{{Above: 200_000, Rates: long}}
+	f("[{input: 1, output: 2}, {from: \"2027-01-01T06:00:00Z\", input: 3, output: 4, web_search: 0.01, tiers: [{above: 200000, input: 5, output: 6}]}]", price.List{first, second})
+}

@@ -18,8 +18,11 @@ func (d *decoder) price(n *node, path string) price.List {
 	for i, c := range n.items {
 		at := element(path, i)
 		p := d.period(c, at)
-		if i > 0 && !p.From.After(l[i-1].From) {
-			from := c.members["from"]
+		switch from := c.members["from"]; {
+		case i == 0 || p.From.After(l[i-1].From):
+		case from.text == "":
+			d.fail(c.start(), at, "", `the member "from" is missing: only the first price of a list may have none`)
+		default:
 			d.fail(from.at, at+".from", "", "want a time after that of the price before it, %s, got %s", l[i-1].From.Format(time.RFC3339), from.shown())
 		}
 		l = append(l, p)
