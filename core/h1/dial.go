@@ -217,7 +217,12 @@ func (p *Pool) dial(ctx context.Context) (*upstream, error) {
 	return u, nil
 }
 
+// connectError says how far a connection came that could not be opened.
 func connectError(ctx context.Context, phase string, err error) error {
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		phase = "lookup"
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
 		return &TimeoutError{Phase: phase, unsent: true}

@@ -253,7 +253,7 @@ func (u *upstream) untaken(err error) bool {
 
 // CallError says that a call failed, and how far it had come.
 type CallError struct {
-	Phase string // connect, tls, write, head, body
+	Phase string // lookup, connect, tls, write, head, body
 	Err   error
 
 	unsent bool // no byte of the request has reached the upstream
@@ -267,7 +267,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 
 // TimeoutError says that a limit of a call was met.
 type TimeoutError struct {
-	Phase string // connect, tls, write, head, body
+	Phase string // lookup, connect, tls, write, head, body
 
 	unsent bool
 }
@@ -291,8 +291,11 @@ func NotSent(err error) bool {
 func Unreached(err error) bool {
 	var late *TimeoutError
 	if errors.As(err, &late) {
-		return late.Phase == "connect" || late.Phase == "tls"
+		return opening(late.Phase)
 	}
 	var call *CallError
-	return errors.As(err, &call) && (call.Phase == "connect" || call.Phase == "tls") && call.Err != errTooMany
+	return errors.As(err, &call) && opening(call.Phase) && call.Err != errTooMany
 }
+
+// opening says whether a phase is one before there is a connection.
+func opening(phase string) bool { return phase == "lookup" || phase == "connect" || phase == "tls" }

@@ -297,7 +297,7 @@ func (a *active) transport(err error) *sdk.Failure {
 		a.rec.Broke = true
 		return sdk.Fail(sdk.UpstreamError, "the provider's answer ended before it was complete")
 	case !a.rec.Sent:
-		return sdk.Fail(sdk.UpstreamError, "the provider could not be reached")
+		return sdk.Fail(sdk.UpstreamError, a.unreached(err))
 	}
 	a.rec.Broke = true
 	return sdk.Fail(sdk.UpstreamError, "the connection to the provider broke")
@@ -306,8 +306,8 @@ func (a *active) transport(err error) *sdk.Failure {
 // lateness says which limit was met.
 func (a *active) lateness(e *h1.TimeoutError) string {
 	switch {
-	case e.Phase == "connect" || e.Phase == "tls":
-		return "did not accept a connection within " + a.terms.Connect.String()
+	case h1.Unreached(e):
+		return a.tooFar(e)
 	case a.until.After(a.rec.Started) && !a.until.Equal(a.deadline) && !time.Now().Before(a.until):
 		return "did not finish within " + a.terms.Total.String()
 	case !a.deadline.IsZero() && !time.Now().Before(a.deadline):

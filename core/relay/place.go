@@ -1,6 +1,11 @@
 package relay
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/faultpoint"
@@ -48,4 +53,47 @@ func (a *active) elsewhere(err error) bool {
 		return false // the request's time was over, not the place's
 	}
 	return a.up.Places.Unreached(a.place, err)
+}
+
+// warnEvery is how often it is logged in full that a deployment cannot be reached: in an outage each request finds out.
+const warnEvery = time.Second
+
+// unreached says to a client why a provider could not be reached, without its address, and to the log with it.
+func (a *active) unreached(err error) string {
+	now := time.Now().UnixNano()
+	level, last := slog.LevelDebug, a.up.warned.Load()
+	if now-last >= int64(warnEvery) && a.up.warned.CompareAndSwap(last, now) {
+		level = slog.LevelWarn
+	}
+	a.Log.Log(context.Background(), level, "provider: not reached", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID,
+		"address", a.place.Base.Host, "error", err)
+	return whyUnreached(err)
+}
+
+// tooFar is lateness for a connection that was not opened in time.
+func (a *active) tooFar(e *h1.TimeoutError) string {
+	a.unreached(e)
+	if e.Phase == "lookup" {
+		return "was not found by its name within " + a.terms.Connect.String()
+	}
+	return "did not accept a connection within " + a.terms.Connect.String()
+}
+
+func whyUnreached(err error) string {
+	var lookup *net.DNSError
+	var untrusted *tls.CertificateVerificationError
+	var call *h1.CallError
+	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "the name of the provider's host is not known"
+	case errors.As(err, &lookup):
+		return "the name of the provider's host could not be looked up"
+	case errors.As(err, &untrusted):
+		return "the provider's certificate is not trusted"
+	case errors.As(err, &call) && call.Phase == "tls":
+		return "the TLS handshake with the provider failed"
+	case errors.As(err, &call) && call.Phase == "connect" && !h1.Unreached(err):
+		return "all connections to the provider are in use"
+	}
+	return "the provider could not be reached"
 }

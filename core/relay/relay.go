@@ -46,7 +46,8 @@ type Upstream struct {
 	Rates  []*health.Backend
 	Care   *health.Settings
 
-	noUsage atomic.Bool // it has refused to be asked for usage
+	noUsage atomic.Bool  // it has refused to be asked for usage
+	warned  atomic.Int64 // when it was logged last that it cannot be reached, in Unix nanoseconds
 }
 
 // Credential is one of the accounts that a provider may be asked with.
