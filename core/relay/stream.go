@@ -233,7 +233,6 @@ func (s *streaming) commit() {
 // complete ends an answer that has come to its end.
 func (s *streaming) complete() *sdk.Failure {
 	p := s.pipe.End()
-	content, _ := s.pipe.Progress()
 	if p.Failure != nil {
 		s.rec.Broke = true
 		if s.committed {
@@ -241,7 +240,12 @@ func (s *streaming) complete() *sdk.Failure {
 		}
 		return s.fail(p.Failure)
 	}
-	if !content {
+	return s.completed(p)
+}
+
+// completed sends the last piece of an answer, and what ends it.
+func (s *streaming) completed(p pipe.Piece) *sdk.Failure {
+	if content, _ := s.pipe.Progress(); !content {
 		return s.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing"))
 	}
 	s.pass(p.Segs, true)
@@ -287,11 +291,13 @@ func (s *streaming) rest() {
 // broke ends an answer whose connection did not come to a good end. Where the reason of the answer's end had come, it is
 // complete all the same: some services close without the last chunk, and have no end mark either.
 func (s *streaming) broke(f *sdk.Failure) *sdk.Failure {
-	if _, reason := s.pipe.Tally(); !s.rec.Broke || reason == sdk.ReasonUnset {
-		return s.fail(f)
+	if s.rec.Broke {
+		if p := s.pipe.End(); p.Failure == nil {
+			s.rec.Broke = false
+			return s.completed(p)
+		}
 	}
-	s.rec.Broke = false
-	return s.complete()
+	return s.fail(f)
 }
 
 // fail ends the attempt in failure: before the commit point another candidate may serve, after it the client is told in
