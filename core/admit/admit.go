@@ -46,7 +46,10 @@ type Options struct {
 	Counters limits.Counters
 	Store    Store     // nil: there are no keys but configured ones, and budgets begin at nothing
 	Warm     []Starter // the routing's reads
-	Log      *slog.Logger
+	// Flush has the rows of calls that have ended written; nil: there are none. The ledger's sums are read behind it, where it
+	// does not last long.
+	Flush func(context.Context) error
+	Log   *slog.Logger
 }
 
 // Admitter admits requests. There is one for a process; its owner calls Close.
@@ -57,13 +60,14 @@ type Admitter struct {
 	teams    *Read[map[string]*Team]
 	spending spending
 	warm     []Starter
+	flush    func(context.Context) error
 	cancel   []func()
 	log      *slog.Logger
 }
 
 // New makes an admitter. It closes neither the store nor the counters.
 func New(o Options) *Admitter {
-	a := &Admitter{counters: o.Counters, store: o.Store, warm: o.Warm, log: o.Log}
+	a := &Admitter{counters: o.Counters, store: o.Store, warm: o.Warm, flush: o.Flush, log: o.Log}
 	if a.store == nil {
 		return a
 	}

@@ -54,10 +54,18 @@ func (s *spending) since(ctx context.Context, kind, name string, since time.Time
 
 func (s *spending) close() { s.flights.Close() }
 
+// flushLimit is how long rows are waited for that are on their way into the sums.
+const flushLimit = 250 * time.Millisecond
+
 // seed tells the counters what those levels of an account have spent that are set in unknown, a bit each. The ledger's sums
 // are read beside each other.
 func (a *Admitter) seed(ctx context.Context, account *limits.Account, unknown uint, now time.Time) error {
 	spent, errs := make([]int64, len(account.Levels)), make([]error, len(account.Levels))
+	if a.flush != nil {
+		ctx, cancel := context.WithTimeout(ctx, flushLimit)
+		a.flush(ctx) // where it fails the sums are what they are
+		cancel()
+	}
 	var reads sync.WaitGroup
 	for i := range account.Levels {
 		if a.store != nil && unknown&(1<<i) != 0 {

@@ -22,7 +22,15 @@ func (r *request) account() *sdk.Failure {
 	if !r.key.Speaks(r.dialect.Name()) {
 		return &sdk.Failure{Kind: sdk.Forbidden, Message: "the key " + quote(r.key.Name) + " may not speak the dialect " + r.dialect.Name()}
 	}
+	if r.gen.FailClosed() && r.g.Ledger != nil && r.g.Ledger.Outage() != nil {
+		return storeDown()
+	}
 	return r.g.Admission.Look(r.key.Key, r.arrived(), &r.reserved)
+}
+
+// storeDown is the failure of a request whose calls could not be written down.
+func storeDown() *sdk.Failure {
+	return &sdk.Failure{Kind: sdk.StoreDown, Message: "calls cannot be accounted for at the moment", RetryAfter: retrySoon}
 }
 
 // narrow leaves those candidates out that the key must not be served by: of a key for which nothing may be kept those that
@@ -138,11 +146,13 @@ func (r *request) Begin(a *relay.Attempt) error {
 	if a.Slot, err = r.g.Ledger.Begin(&c); err == nil {
 		return nil
 	}
-	r.g.Log.Error("ledger: a call could not be written down", "request_id", r.id, "error", err)
-	if r.gen.Config.OnOutage == "fail_open" {
+	if err != ledger.ErrFull { // of which the ledger has told, once
+		r.g.Log.Error("ledger: a call could not be written down", "request_id", r.id, "error", err)
+	}
+	if !r.gen.FailClosed() && !r.key.Account.Budgeted() {
 		return nil
 	}
-	return &sdk.Failure{Kind: sdk.StoreDown, Message: "calls cannot be accounted for at the moment", RetryAfter: retrySoon, Final: true}
+	return storeDown()
 }
 
 // End writes down what became of the call; see relay.Records. Where finding that out panics, the call is one that crashed.

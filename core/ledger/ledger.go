@@ -67,6 +67,7 @@ type Ledger struct {
 	entries []entry  // beside each cell of the journal, what its row needs
 	flusher *flusher // nil: nothing is flushed
 	outage  atomic.Pointer[error]
+	full    atomic.Bool // in the present outage
 
 	mu      sync.Mutex // guards what follows, and the ends of cells
 	free    []uint32   // the last that came free is the first to be used: few pages of the journal are touched
@@ -162,6 +163,9 @@ func (l *Ledger) take() (i uint32, seq uint64, err error) {
 	case l.closed:
 		return 0, 0, ErrClosed
 	case n == 0:
+		if l.full.CompareAndSwap(false, true) {
+			l.log.Error("ledger: the journal is full: until the store takes rows again, further calls have no row or are not made")
+		}
 		return 0, 0, ErrFull
 	default:
 		i, l.free = l.free[n-1], l.free[:n-1]

@@ -92,6 +92,7 @@ func (w *writer) commit(run context.Context, group []uint32) bool {
 func (w *writer) committed(inserted, tries int) {
 	if tries > 1 {
 		w.outage.Store(nil)
+		w.full.Store(false)
 		w.log.Info("ledger: the store takes rows again")
 		return // rows may have been there: an earlier try may have been carried out
 	}
