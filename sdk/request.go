@@ -50,40 +50,6 @@ type Request struct {
 	Unknown []Member // what the middle form has no member for
 }
 
-// CacheMark gives the client's path of the first cache_control of a part or a tool, or of the request as a whole; "" where
-// there is none. It is for providers that have no such marks.
-func (r *Request) CacheMark() string {
-	for i := range r.Tools {
-		if r.Tools[i].Cache.Present() {
-			return ToolPath(r.Tools, i) + ".cache_control"
-		}
-	}
-	for _, m := range r.Messages {
-		if p := cacheMark(m.Path, m.Parts); p != "" {
-			return p
-		}
-	}
-	if r.Cache.Present() {
-		return "cache_control"
-	}
-	return ""
-}
-
-func cacheMark(parent string, parts []Part) string {
-	for i := range parts {
-		path := PartPath(parent, parts, i)
-		if parts[i].Cache.Present() {
-			return path + ".cache_control"
-		}
-		if res := parts[i].Result; res != nil {
-			if p := cacheMark(path, res.Parts); p != "" {
-				return p
-			}
-		}
-	}
-	return ""
-}
-
 // SignedPart gives the client's path of the first text or call that its provider has signed, as Gemini does; "" where there
 // is none. It is for providers that cannot read another's signature.
 func (r *Request) SignedPart() string {

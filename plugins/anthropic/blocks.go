@@ -97,8 +97,15 @@ func (e *encoding) text(b block) {
 	e.w.Object()
 	e.w.Name("type").String("text")
 	e.w.Name("text").Text(b.Text)
-	e.w.ValueMember("cache_control", b.Cache)
+	e.mark(&b.Part.Cache)
 	e.w.EndObject()
+}
+
+// mark writes the cache mark of a part or a tool, unless it is one too many.
+func (e *encoding) mark(cache *sdk.Value) {
+	if _, extra := e.extra[cache]; !extra {
+		e.w.ValueMember("cache_control", *cache)
+	}
 }
 
 func (e *encoding) thought(b block) {
@@ -139,7 +146,7 @@ func (e *encoding) call(b block) error {
 	default:
 		e.w.Raw("{}")
 	}
-	e.w.ValueMember("cache_control", b.Cache)
+	e.mark(&b.Part.Cache)
 	e.w.EndObject()
 	return nil
 }
@@ -169,12 +176,13 @@ func (e *encoding) result(b block) error {
 	if r == nil {
 		return &sdk.Invalid{Path: b.path, Message: "want a tool result"}
 	}
-	cache := b.Cache
+	cache := &b.Part.Cache
+	_, extra := e.extra[cache]
 	var said []block
 	for i := range r.Parts {
 		p := block{&r.Parts[i], sdk.PartPath(b.path, r.Parts, i)}
 		if p.Cache.Present() && !cache.Present() {
-			cache = p.Cache
+			cache = &p.Part.Cache
 		}
 		if p.Kind != sdk.PartText || !blank(p.Text) {
 			said = append(said, p)
@@ -199,7 +207,9 @@ func (e *encoding) result(b block) error {
 	if r.Error {
 		e.w.Name("is_error").Bool(true)
 	}
-	e.w.ValueMember("cache_control", cache)
+	if !extra {
+		e.mark(cache)
+	}
 	e.w.EndObject()
 	return nil
 }

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -17,11 +19,16 @@ type encoding struct {
 	w      *sdk.Writer
 	system []block
 	turns  []turn
-	names  map[string]string // tool names that had to change
-	open   []openCall        // calls of the last assistant turn that no result has answered yet
-	made   int               // ids made for calls that came without
-	used   map[string]bool   // ids of the calls so far
+	names  map[string]string     // tool names that had to change
+	open   []openCall            // calls of the last assistant turn that no result has answered yet
+	made   int                   // ids made for calls that came without
+	used   map[string]bool       // ids of the calls so far
+	extra  map[*sdk.Value]string // cache marks that are too many
 }
+
+// maxMarks is how many cache marks a request may have
+// (https://platform.claude.com/docs/en/build-with-claude/prompt-caching; https://github.com/Wei-Shaw/sub2api/issues/176).
+const maxMarks = 4
 
 // Encode writes the request as a message.
 func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
@@ -32,6 +39,7 @@ func (p *provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	if err := e.arrange(); err != nil {
 		return err
 	}
+	e.extra = r.ExtraMarks(maxMarks)
 	e.w.Object()
 	if p.isVertex(r.Provider) {
 		e.w.Name("anthropic_version").String(vertexVersion)
@@ -206,6 +214,9 @@ func (e *encoding) identity() {
 	}
 	if signed := e.SignedPart(); signed != "" {
 		e.plan.Drop(signed, "sent without another provider's signature")
+	}
+	for _, path := range slices.Sorted(maps.Values(e.extra)) {
+		e.plan.Drop(path, "a request has at most 4 cache marks")
 	}
 	if e.CacheKey.Present() {
 		e.plan.Drop("prompt_cache_key", "caching goes by cache_control")

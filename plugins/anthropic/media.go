@@ -32,7 +32,7 @@ func (e *encoding) image(b block, m *sdk.Media) error {
 	} else {
 		e.source("base64", mime, "data", m.Data)
 	}
-	e.w.ValueMember("cache_control", b.Cache)
+	e.mark(&b.Part.Cache)
 	e.w.EndObject()
 	return nil
 }
@@ -101,7 +101,7 @@ func (e *encoding) document(b block, m *sdk.Media) error {
 		e.w.Name("context").Text(m.Context)
 	}
 	e.w.ValueMember("citations", m.Citations)
-	e.w.ValueMember("cache_control", b.Cache)
+	e.mark(&b.Part.Cache)
 	e.w.EndObject()
 	return nil
 }

@@ -71,7 +71,7 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 			e.plan.Drop(path+".strict", "the model has no strict tools")
 		}
 	}
-	e.w.ValueMember("cache_control", t.Cache)
+	e.mark(&t.Cache)
 	e.w.EndObject()
 	return nil
 }

@@ -1,6 +1,8 @@
 package bedrock
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -14,12 +16,16 @@ type encoding struct {
 	w         *sdk.Writer
 	system    []block
 	turns     []turn
-	documents int               // written, since each wants a name of its own
-	names     map[string]string // tool names that had to change
-	open      []openCall        // calls of the last assistant turn that no result has answered yet
-	made      int               // ids made for calls that came without
-	used      map[string]bool   // ids of the calls so far
+	documents int                   // written, since each wants a name of its own
+	names     map[string]string     // tool names that had to change
+	open      []openCall            // calls of the last assistant turn that no result has answered yet
+	made      int                   // ids made for calls that came without
+	used      map[string]bool       // ids of the calls so far
+	extra     map[*sdk.Value]string // cache marks that are too many
 }
+
+// maxMarks is how many cache marks a request may have (https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html).
+const maxMarks = 4
 
 // Encode writes the request as a conversation, also where the deployment is to speak the Messages API: the client does not,
 // and Converse serves the same models.
@@ -40,6 +46,9 @@ func (*provider) Encode(r *sdk.Request, plan *sdk.Plan) error {
 	}
 	if err := e.arrange(); err != nil {
 		return err
+	}
+	if e.caches() {
+		e.extra = r.ExtraMarks(maxMarks)
 	}
 	e.w.Object()
 	if err := e.writeMessages(); err != nil {
@@ -176,6 +185,9 @@ func (e *encoding) identity() {
 		if m.sent {
 			e.plan.Drop(m.name, m.why)
 		}
+	}
+	for _, path := range slices.Sorted(maps.Values(e.extra)) {
+		e.plan.Drop(path, "a request has at most 4 cache marks")
 	}
 	if signed := e.SignedPart(); signed != "" {
 		e.plan.Drop(signed, "sent without another provider's signature")

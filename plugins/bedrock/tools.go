@@ -96,7 +96,7 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 		return err
 	}
 	e.spec(name, t.Description, t.Parameters, string(t.Strict.Raw()) == "true" && e.claude() && e.atLeast(4, 5))
-	e.mark(t.Cache)
+	e.mark(&t.Cache)
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (e *encoding) writeMessages() error {
 				continue
 			}
 			e.text(b.Text)
-			e.mark(b.Cache)
+			e.mark(&b.Part.Cache)
 		}
 		e.w.EndArray()
 	}
@@ -134,7 +134,9 @@ func (e *encoding) writeMessages() error {
 			if err := e.block(b, t.assistant); err != nil {
 				return err
 			}
-			e.mark(b.Cache)
+			if _, extra := e.extra[&b.Part.Cache]; !extra {
+				e.mark(markOf(b.Part))
+			}
 		}
 		e.w.EndArray()
 		e.w.EndObject()
@@ -143,9 +145,21 @@ func (e *encoding) writeMessages() error {
 	return nil
 }
 
+// markOf gives a part's cache mark; that of a result may stand on what it holds.
+func markOf(p *sdk.Part) *sdk.Value {
+	if p.Result != nil && !p.Cache.Present() {
+		for i := range p.Result.Parts {
+			if c := &p.Result.Parts[i].Cache; c.Present() {
+				return c
+			}
+		}
+	}
+	return &p.Cache
+}
+
 // mark writes a mark for caching behind what it is to keep.
-func (e *encoding) mark(cache sdk.Value) {
-	if !cache.Present() || !e.caches() {
+func (e *encoding) mark(cache *sdk.Value) {
+	if _, extra := e.extra[cache]; extra || !cache.Present() || !e.caches() {
 		return
 	}
 	var d sdk.Doc

@@ -82,3 +82,28 @@ func TestLimitOfZero(t *testing.T) {
 			request: `{"messages":[{"role":"user","content":"x"}],"max_tokens":null}`},
 	})
 }
+
+// Services refuse a request with more than four marks.
+func TestCacheMarksTooMany(t *testing.T) {
+	const cc = `"cache_control":{"type":"ephemeral"}`
+	const six = `{"max_tokens":9,"system":[{"type":"text","text":"a",` + cc + `},{"type":"text","text":"b",` + cc + `}],
+		"tools":[{"name":"f","input_schema":{"type":"object","properties":{}},` + cc + `}],
+		"messages":[{"role":"user","content":[{"type":"text","text":"c",` + cc + `}]},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"1",` + cc + `}]},{"type":"text","text":"d",` + cc + `}]}]}`
+	const chat = `{"messages":[{"role":"system","content":[{"type":"text","text":"a",` + cc + `},{"type":"text","text":"b",` + cc + `}]},
+		{"role":"user","content":[{"type":"text","text":"1",` + cc + `},{"type":"text","text":"2",` + cc + `},{"type":"text","text":"3",` + cc + `}]}]}`
+	kinds(t, []kind{
+		{name: "Wei-Shaw/sub2api#176", client: "chat", targets: "anthropic", request: chat, noted: "messages[1].content[0].cache_control",
+			want: []string{`/system/0/cache_control/type "ephemeral"`, `/system/1/cache_control/type "ephemeral"`, "/messages/0/content/0/cache_control",
+				`/messages/0/content/1/cache_control/type "ephemeral"`, `/messages/0/content/2/cache_control/type "ephemeral"`}},
+		{name: "results and tools", client: "anthropic", targets: "bedrock", request: six, noted: "messages[2].content[0].cache_control",
+			want: []string{`/system/1/cachePoint/type "default"`, `/system/3/cachePoint/type "default"`, `/toolConfig/tools/1/cachePoint/type "default"`,
+				"/messages/0/content/1", `/messages/2/content/1/text "d"`, `/messages/2/content/2/cachePoint/type "default"`}},
+		{name: "on what a result holds", client: "anthropic", targets: "bedrock", want: []string{`/messages/2/content/1/cachePoint/type "default"`},
+			request: `{"max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},
+				{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"1",` + cc + `}]}]}]}`},
+		{name: "four", client: "chat", targets: "anthropic", want: []string{`/cache_control/type "ephemeral"`, "/system/0/cache_control", `/messages/0/content/0/cache_control/type "ephemeral"`},
+			request: `{` + cc + `,"messages":[{"role":"system","content":[{"type":"text","text":"a",` + cc + `},{"type":"text","text":"b",` + cc + `},{"type":"text","text":"c",` + cc + `}]},
+				{"role":"user","content":[{"type":"text","text":"1",` + cc + `}]}]}`},
+	})
+}

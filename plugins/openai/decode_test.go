@@ -40,6 +40,10 @@ func TestCallsOfStream(t *testing.T) {
 		{"id after name without input", []string{`{"index":0,"function":{"name":"f"}}`, `{"index":0,"id":"a","function":{"arguments":"1"}}`}, []string{"f  1"}},
 		{"one id for all, indexes", []string{`{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":1,"id":"a","function":{"name":"f","arguments":"2"}}`}, []string{"f a 1", "f a 2"}},
 		{"input as an object", []string{`{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}`}, []string{`f a {\"x\":1}`}},
+		{"one index, no ids, another tool", []string{`{"index":0,"function":{"name":"f","arguments":"{\"a\":\"}\"}"}}`, `{"index":0,"function":{"name":"g","arguments":""}}`},
+			[]string{`f  {\"a\":\"}\"}`, "g  "}},
+		{"one index, no ids, the same tool", []string{`{"index":0,"id":"","function":{"name":"f","arguments":"{\"a\":"}}`, `{"index":0,"function":{"name":"f","arguments":"{}}"}}`,
+			`{"index":0,"function":{"name":"f","arguments":"{}"}}`, `{"index":0,"function":{"name":"f","arguments":""}}`}, []string{`f  {\"a\":{}}`, "f  {}"}},
 		{"nothing but the shell", []string{`{}`, `{"function":{}}`}, nil},
 		{"large index", []string{`{"index":9223372036854775807,"id":"a","function":{"name":"f","arguments":"1"}}`, `{"index":9223372036854775807,"function":{"arguments":"2"}}`}, []string{"f a 12"}},
 	}

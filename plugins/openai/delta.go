@@ -96,6 +96,32 @@ type call struct {
 	name   string
 	custom bool
 	begun  bool
+	input  object // followed where there is no id
+}
+
+// object follows the text of a JSON object, which comes in pieces, to its end.
+type object struct {
+	depth              int
+	quoted, slash, end bool
+}
+
+func (o *object) read(text string) {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case o.slash:
+			o.slash = false
+		case o.quoted:
+			o.slash = c == '\\'
+			o.quoted = c != '"'
+		case c == '"':
+			o.quoted = true
+		case c == '{':
+			o.depth++
+		case c == '}':
+			o.depth--
+			o.end = o.depth == 0
+		}
+	}
 }
 
 // call reads a piece of a tool call, or a whole one.
@@ -117,6 +143,9 @@ func (c *choice) call(item sdk.Node, whole bool, out *sdk.Events) error {
 	if !whole {
 		n = c.find(index, id, name)
 	}
+	if n >= 0 && id == "" && c.calls[n].over(name, f.Get(input)) {
+		n = -1
+	}
 	if n < 0 {
 		if len(c.calls) == maxCalls {
 			return fmt.Errorf("tool call: want at most %d calls in an answer", maxCalls)
@@ -128,6 +157,12 @@ func (c *choice) call(item sdk.Node, whole bool, out *sdk.Events) error {
 	k.custom = k.custom || custom
 	c.piece(n, name, f.Get(input), out)
 	return nil
+}
+
+// over says whether a piece that has no id, and names a tool, is another call's: a call without an id whose input is
+// complete cannot go on.
+func (k *call) over(name string, input sdk.Node) bool {
+	return k.id == "" && k.input.end && name != "" && (name != k.name || !input.Text().Empty())
 }
 
 // find gives the call that a piece belongs to, -1 where it begins a new one. An id that is new makes a new call, whatever
@@ -173,6 +208,9 @@ func (c *choice) piece(n int, name string, input sdk.Node, out *sdk.Events) {
 	if !text.Empty() {
 		e := out.Add(sdk.ToolInput)
 		e.Choice, e.Call, e.Text = c.index, n, text
+		if piece, ok := text.Decoded(); ok && k.id == "" {
+			k.input.read(piece)
+		}
 	}
 }
 
