@@ -29,7 +29,7 @@ core/dialect core/price
 core/config core/h1 core/dialect/* core/store core/limits
 core/pluginhost core/policy core/catalog core/credential core/fault core/ledger core/telemetry
 core/admit core/cache core/guard core/health core/shed
-core/route core/reach
+core/route core/reach core/keyring
 core/relay/*
 core/relay core/replay
 core/generation

@@ -24,9 +24,12 @@ func TestExplain(t *testing.T) {
 	f("retry.backoff", "object", "{}", `{"first":"100ms","max":"2s"}`, "first", "max")
 	f("plugin_dirs", "array of string", "[]", `["./plugins.d"]`)
 	f("keys[].models", "array of name", "null", `["chat","auto"]`)
-	f("teams", "object", "{}", `{"search":{"budget":{"usd":500}}}`, "budget", "limits", "models")
+	f("teams", "object", "{}", `{"search":{"budget":{"usd":500}}}`, "budget", "credentials", "limits", "models", "organisation", "own_credentials")
 	f("providers.x.config", "object", "{}", `{"region":"eu-west-1"}`)
 	if d, _ := Explain("providers.x.credentials[].api_key"); !d.Secret || d.Restart {
+		t.Errorf("%+v, want a secret", d)
+	}
+	if d, _ := Explain("keys[].credentials.openai.api_key"); !d.Secret {
 		t.Errorf("%+v, want a secret", d)
 	}
 	if d, _ := Explain("listen"); d.Secret || !d.Restart {
@@ -35,7 +38,7 @@ func TestExplain(t *testing.T) {
 	if d, _ := Explain("server_timing"); !slices.Equal(d.Values, []string{"off", "totals", "stages", "attempts"}) {
 		t.Errorf("%+v, want its values", d)
 	}
-	if d, ok := Explain(""); !ok || len(d.Members) != 26 || d.Members[0].Path != "admin" {
+	if d, ok := Explain(""); !ok || len(d.Members) != 27 || d.Members[0].Path != "admin" {
 		t.Errorf("%+v, want the whole", d)
 	}
 	for _, path := range []string{"nothing", "timeout.nothing", "listen.port", "listen[0]", "timeout.idle.x", "keys[]..", "."} {

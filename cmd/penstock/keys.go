@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -12,11 +11,12 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/admin"
 	"github.com/penstock-gateway/penstock/core/admit"
+	"github.com/penstock-gateway/penstock/core/keyring"
 )
 
 func newKeys() *cobra.Command {
 	cmd := &cobra.Command{Use: "keys", Short: "Keys of clients: create, list, rotate, revoke", Args: cobra.NoArgs}
-	cmd.AddCommand(newKeysCreate(), newKeysList(), newKeysRotate(), newKeysRevoke())
+	cmd.AddCommand(newKeysCreate(), newKeysList(), newKeysRotate(), removal("revoke", "End a key for good", "/admin/v1/keys/"))
 	return cmd
 }
 
@@ -30,6 +30,8 @@ func (f *allowanceFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.Int64Var(&f.rates.RPM, "rpm", 0, "requests a minute; 0: no limit")
 	fl.Int64Var(&f.rates.TPM, "tpm", 0, "tokens a minute, in and out together; 0: no limit")
+	fl.Int64Var(&f.rates.ITPM, "itpm", 0, "input tokens a minute; 0: no limit")
+	fl.Int64Var(&f.rates.OTPM, "otpm", 0, "output tokens a minute; 0: no limit")
 	fl.Int64Var(&f.rates.Concurrency, "concurrency", 0, "requests at the same time; 0: no limit")
 	fl.StringVar(&f.usd, "budget", "", "USD that may be spent in a period, such as 20 or 0.50")
 	fl.StringVar(&f.every, "every", "month", "period of the budget: day, week, month or total")
@@ -45,7 +47,7 @@ func (f *allowanceFlags) allowance() admit.Allowance {
 
 func newKeysCreate() *cobra.Command {
 	var to adminFlags
-	var k admit.NewKey
+	var k keyring.NewKey
 	var allowance allowanceFlags
 	var expires, output string
 	cmd := &cobra.Command{
@@ -80,6 +82,7 @@ func newKeysCreate() *cobra.Command {
 	fl.StringVar(&k.Priority, "priority", "", "interactive, default or batch")
 	fl.StringVar(&k.OnDisconnect, "on-disconnect", "", "what becomes of an upstream call when the client leaves: drain or cancel; none: as the model says")
 	fl.BoolVar(&k.ZDR, "zdr", false, "only deployments that are tagged zdr may serve it")
+	fl.StringVar(&k.OwnCredentials, "own-credentials", "", ownFlag)
 	fl.StringVar(&expires, "expires", "", "a date or RFC 3339 time from which on the key is refused")
 	allowance.add(cmd)
 	to.add(cmd)
@@ -88,7 +91,7 @@ func newKeysCreate() *cobra.Command {
 }
 
 // setExpiry reads a date (midnight UTC) or a time.
-func setExpiry(k *admit.NewKey, s string) (err error) {
+func setExpiry(k *keyring.NewKey, s string) (err error) {
 	if s == "" {
 		return nil
 	}
@@ -101,37 +104,14 @@ func setExpiry(k *admit.NewKey, s string) (err error) {
 }
 
 func newKeysList() *cobra.Command {
-	var to adminFlags
-	var output string
 	var revoked bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the keys of a running gateway",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			path := "/admin/v1/keys"
-			if revoked {
-				path += "?revoked=1"
-			}
-			var list []admin.Key
-			answer, err := ask(cmd, &to, http.MethodGet, path, nil, &list)
-			if err != nil {
-				return err
-			}
-			if output == "json" {
-				_, err := cmd.OutOrStdout().Write(answer)
-				return err
-			}
-			var rows [][]string
-			for i := range list {
-				rows = append(rows, keyRow(&list[i]))
-			}
-			return table(cmd, []string{"name", "prefix", "source", "team", "models", "limits", "budget", "until"}, rows)
-		},
-	}
+	cmd := listing[admin.Key]{short: "List the keys of a running gateway", path: func() string {
+		if revoked {
+			return "/admin/v1/keys?revoked=1"
+		}
+		return "/admin/v1/keys"
+	}, head: []string{"name", "prefix", "source", "team", "models", "limits", "budget", "until"}, row: keyRow}.command()
 	cmd.Flags().BoolVar(&revoked, "revoked", false, "list revoked keys too")
-	to.add(cmd)
-	outputFlag(cmd, &output, "table", "json")
 	return cmd
 }
 
@@ -140,6 +120,8 @@ func keyRow(k *admin.Key) []string {
 	switch {
 	case !k.RevokedAt.IsZero():
 		until = "revoked " + k.RevokedAt.Local().Format(time.DateTime)
+	case !k.PreviousUntil.IsZero():
+		until = "old secret " + k.PreviousUntil.Local().Format(time.DateTime)
 	case !k.Expires.IsZero():
 		until = k.Expires.Local().Format(time.DateTime)
 	}
@@ -158,7 +140,7 @@ func showRates(r *admit.Rates) string {
 	for _, p := range []struct {
 		n    int64
 		unit string
-	}{{r.RPM, "rpm"}, {r.TPM, "tpm"}, {r.Concurrency, "at once"}} {
+	}{{r.RPM, "rpm"}, {r.TPM, "tpm"}, {r.ITPM, "itpm"}, {r.OTPM, "otpm"}, {r.Concurrency, "at once"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.unit))
 		}
@@ -181,65 +163,23 @@ func showBudget(b *admit.Budget) string {
 
 func newKeysRotate() *cobra.Command {
 	var to adminFlags
+	var grace time.Duration
 	cmd := &cobra.Command{
-		Use:   "rotate NAME",
-		Short: "Give a key another secret, printed this once; the old one ends at once",
-		Args:  cobra.ExactArgs(1),
+		Use:     "rotate NAME",
+		Short:   "Give a key another secret, printed this once; the old one ends at once, or after --grace",
+		Example: "  penstock keys rotate ci --grace 24h   # both secrets work until tomorrow",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var made admin.NewKey
-			if _, err := ask(cmd, &to, http.MethodPost, "/admin/v1/keys/rotate", map[string]string{"name": args[0]}, &made); err != nil {
+			rotation := admin.Rotation{Name: args[0], Grace: grace.String()}
+			if _, err := ask(cmd, &to, http.MethodPost, "/admin/v1/keys/rotate", &rotation, &made); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), made.Secret)
 			return nil
 		},
 	}
+	cmd.Flags().DurationVar(&grace, "grace", 0, "how long the old secret works beside the new one, 720h at most")
 	to.add(cmd)
 	return cmd
-}
-
-func newKeysRevoke() *cobra.Command {
-	var to adminFlags
-	cmd := &cobra.Command{
-		Use:   "revoke NAME",
-		Short: "End a key for good",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := ask(cmd, &to, http.MethodDelete, "/admin/v1/keys/"+url.PathEscape(args[0]), nil, nil)
-			return err
-		},
-	}
-	to.add(cmd)
-	return cmd
-}
-
-// ask asks the admin API and reads its answer; what it refuses is an error with the exit code of its kind.
-func ask(cmd *cobra.Command, to *adminFlags, method, path string, body, into any) ([]byte, error) {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
-	}
-	got, err := to.send(cmd.Context(), method, path, text)
-	switch {
-	case err != nil:
-		return nil, err
-	case got.status == http.StatusNotFound:
-		return nil, &exitError{exitNotFound, problemOf(got)}
-	case got.status == http.StatusConflict:
-		return nil, &exitError{exitConflict, problemOf(got)}
-	case got.status == http.StatusUnprocessableEntity || got.status == http.StatusBadRequest:
-		return nil, &exitError{exitUsage, problemOf(got)}
-	case got.status/100 != 2:
-		return nil, &exitError{exitFailure, problemOf(got)}
-	}
-	if into == nil {
-		return got.body, nil
-	}
-	if err := json.Unmarshal(got.body, into); err != nil {
-		return nil, &exitError{exitFailure, "the gateway's answer: " + err.Error()}
-	}
-	return got.body, nil
 }

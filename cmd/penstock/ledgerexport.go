@@ -101,7 +101,8 @@ func writeJSONArray(out io.Writer, rows iter.Seq2[store.Row, error]) error {
 }
 
 // rowColumns are the head of a CSV: the members of a row's JSON, in their order.
-var rowColumns = [...]string{"request_id", "attempt", "generation", "key", "team", "model", "provider", "deployment", "upstream_model", "credential", "started_at", "ended_at",
+var rowColumns = [...]string{"request_id", "attempt", "generation", "key", "team", "organisation", "model", "provider", "deployment", "upstream_model",
+	"credential", "started_at", "ended_at",
 	"status", "outcome", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "cost_nano_usd", "estimated", "possible_cost",
 	"cache_write_1h_tokens", "audio_input_tokens", "image_input_tokens", "audio_output_tokens", "image_output_tokens", "web_searches"}
 
@@ -113,8 +114,8 @@ func writeCSV(out io.Writer, rows iter.Seq2[store.Row, error]) error {
 		if err != nil {
 			return &exitError{exitFailure, err.Error()}
 		}
-		w.Write([]string{cell(r.RequestID), strconv.Itoa(r.Attempt), n(r.Generation), cell(r.Key), cell(r.Team), cell(r.Model), cell(r.Provider), cell(r.Deployment),
-			cell(r.UpstreamModel), cell(r.Credential), r.StartedAt.Format(time.RFC3339Nano), r.EndedAt.Format(time.RFC3339Nano), r.Status, r.Outcome, n(r.InputTokens), n(r.CacheReadTokens),
+		w.Write([]string{cell(r.RequestID), strconv.Itoa(r.Attempt), n(r.Generation), cell(r.Key), cell(r.Team), cell(r.Organisation), cell(r.Model),
+			cell(r.Provider), cell(r.Deployment), cell(r.UpstreamModel), cell(r.Credential), r.StartedAt.Format(time.RFC3339Nano), r.EndedAt.Format(time.RFC3339Nano), r.Status, r.Outcome, n(r.InputTokens), n(r.CacheReadTokens),
 			n(r.CacheWriteTokens), n(r.OutputTokens), n(r.ReasoningTokens), n(r.CostNanoUSD), strconv.FormatBool(r.Estimated), strconv.FormatBool(r.PossibleCost),
 			n(r.CacheWriteHourTokens), n(r.AudioInputTokens), n(r.ImageInputTokens), n(r.AudioOutputTokens), n(r.ImageOutputTokens), n(r.WebSearches)})
 	}

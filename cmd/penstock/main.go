@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		Example:       "  penstock serve                 # a demo that answers, with no key and no file\n  penstock init && penstock serve",
 	}
-	root.AddCommand(newServe(), newInit(), newValidate(), newReload(), newGenerations(), newModels(), newLedger(), newKeys(), newTeams(), newHealth(), newDrill(), newPlugin(), newPolicy(), newVersion(), newHealthcheck(), newHelpExitCodes())
+	root.AddCommand(newServe(), newInit(), newValidate(), newReload(), newGenerations(), newModels(), newLedger(), newKeys(), newTeams(), newOrganisations(), newCredentials(), newHealth(), newDrill(), newPlugin(), newPolicy(), newVersion(), newHealthcheck(), newHelpExitCodes())
 	return root
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/admin"
-	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/dialect/anthropic"
 	"github.com/penstock-gateway/penstock/core/dialect/embeddings"
@@ -19,6 +18,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect/openairesponses"
 	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/h1"
+	"github.com/penstock-gateway/penstock/core/keyring"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	anthropicplugin "github.com/penstock-gateway/penstock/plugins/anthropic"
 	"github.com/penstock-gateway/penstock/plugins/bedrock"
@@ -95,7 +95,7 @@ func (p *process) servers(cfg *config.Config, l listeners) error {
 	if err != nil {
 		return err
 	}
-	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Decisions: p.gateway.Decisions, Health: p.builder.Health, Addresses: p.builder, Audit: p.store, Keyring: &admit.Keyring{Store: p.store}, Token: p.token, Hosts: []string{host}, Log: p.log}
+	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Decisions: p.gateway.Decisions, Health: p.builder.Health, Addresses: p.builder, Audit: p.store, Keyring: &keyring.Keyring{Store: p.store, Seals: p.seals}, Token: p.token, Hosts: []string{host}, Log: p.log}
 	p.admin = a.NewHTTP()
 	return nil
 }

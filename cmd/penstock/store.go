@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/store"
@@ -15,6 +16,13 @@ func (p *process) openStore(ctx context.Context) error {
 	if err != nil {
 		return p.refused(err)
 	}
+	previous := make([]string, len(cfg.Encryption.Previous))
+	for i, key := range cfg.Encryption.Previous {
+		previous[i] = key.Reveal()
+	}
+	if p.seals, err = credential.NewSeals(cfg.Encryption.Key.Reveal(), previous...); err != nil {
+		return &exitError{exitFailure, err.Error()}
+	}
 	p.store, err = store.Open(ctx, store.Options{URL: cfg.StoreURL, Dir: p.state, Durable: cfg.Durability == "power", Log: p.log})
 	if err != nil {
 		return &exitError{exitFailure, err.Error()}
@@ -25,6 +33,7 @@ func (p *process) openStore(ctx context.Context) error {
 		return &exitError{exitFailure, err.Error()}
 	}
 	p.builder.Disabled = p.disabled
+	p.builder.Keys = p.store
 	p.builder.Health = health.NewRegistry(p.log)
 	if err := p.builder.Health.Restore(ctx, p.store, time.Now()); err != nil {
 		p.store.Close()

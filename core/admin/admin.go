@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/health"
+	"github.com/penstock-gateway/penstock/core/keyring"
 	"github.com/penstock-gateway/penstock/core/pluginhost"
 	"github.com/penstock-gateway/penstock/core/replay"
 	"github.com/penstock-gateway/penstock/core/route"
@@ -49,7 +49,7 @@ type Server struct {
 	Health      *health.Registry
 	Addresses   Addresses
 	Audit       Audit
-	Keyring     *admit.Keyring
+	Keyring     *keyring.Keyring
 	Token       string   // what a caller must bear; never empty
 	Hosts       []string // names by which the listener may be called, beside the loopback's
 	Log         *slog.Logger
@@ -72,6 +72,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /admin/v1/health/release", s.release)
 	mux.HandleFunc("POST /admin/v1/models/{path...}", s.switchModel)
 	s.routeKeys(mux)
+	s.routeGroups(mux)
+	s.routeCredentials(mux)
 	slots := make(chan struct{}, inFlight)
 	guarded := http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -8,33 +8,37 @@ import (
 
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/generation"
+	"github.com/penstock-gateway/penstock/core/keyring"
 	"github.com/penstock-gateway/penstock/core/store"
 )
 
 // Key is a key in the list of keys.
 type Key struct {
 	Source string `json:"source"` // configuration, store
-	admit.KeyInfo
+	keyring.Key
 }
 
 // NewKey is the answer to the making or the rotation of a key: the only time that its secret is shown.
 type NewKey struct {
 	Secret string `json:"secret"`
-	admit.KeyInfo
+	keyring.Key
 }
 
-// maxSettings bounds the body of a request that makes a key or a team.
+// Rotation asks for another secret of a key.
+type Rotation struct {
+	Name  string `json:"name"`
+	Grace string `json:"grace,omitempty"` // a duration for which the old secret works on; "": it ends at once
+}
+
+// maxSettings bounds the body of a request that makes a key, a team, an organisation or a credential.
 const maxSettings = 256 << 10
 
-// routeKeys adds the routes of keys and teams. Names hold slashes, so they stand last.
+// routeKeys adds the routes of keys. Names hold slashes, so they stand last.
 func (s *Server) routeKeys(mux *http.ServeMux) {
 	mux.HandleFunc("GET /admin/v1/keys", s.listKeys)
 	mux.HandleFunc("POST /admin/v1/keys", s.createKey)
 	mux.HandleFunc("POST /admin/v1/keys/rotate", s.rotateKey)
 	mux.HandleFunc("DELETE /admin/v1/keys/{name...}", s.revokeKey)
-	mux.HandleFunc("GET /admin/v1/teams", s.listTeams)
-	mux.HandleFunc("POST /admin/v1/teams", s.putTeam)
-	mux.HandleFunc("DELETE /admin/v1/teams/{name...}", s.deleteTeam)
 }
 
 // listKeys lists the keys of the configuration, then those of the store; ?revoked=1 adds revoked ones.
@@ -46,57 +50,48 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) {
 	defer g.Release()
 	list := []Key{}
 	for i := range g.Config.Keys {
-		k := &g.Config.Keys[i]
-		list = append(list, Key{Source: "configuration", KeyInfo: admit.ConfiguredInfo(k)})
+		list = append(list, Key{Source: "configuration", Key: keyring.Configured(&g.Config.Keys[i])})
 	}
-	stored, err := s.Keyring.List(r.Context(), r.URL.Query().Get("revoked") == "1")
+	stored, err := s.Keyring.List(r.Context(), r.URL.Query().Get("revoked") == "1", time.Now())
 	if err != nil {
 		s.refuse(w, "keys", err)
 		return
 	}
 	for _, k := range stored {
-		list = append(list, Key{Source: "store", KeyInfo: k})
+		list = append(list, Key{Source: "store", Key: k})
 	}
 	send(w, http.StatusOK, list)
 }
 
 // createKey makes a key.
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) {
-	var k admit.NewKey
-	if !read(w, r, &k) {
-		return
-	}
-	g := s.holding(w)
-	if g == nil {
-		return
-	}
-	defer g.Release()
-	secret, info, err := s.Keyring.Create(r.Context(), actor(r), g, k, time.Now())
-	if err != nil {
-		s.refuse(w, "key", err)
-		return
-	}
-	send(w, http.StatusCreated, NewKey{Secret: secret, KeyInfo: info})
+	var k keyring.NewKey
+	s.change(w, r, "key", &k, func(g *generation.Generation) (any, error) {
+		secret, made, err := s.Keyring.Create(r.Context(), actor(r), g, k, time.Now())
+		return NewKey{Secret: secret, Key: made}, err
+	})
 }
 
 // revokeKey ends a key of the store.
 func (s *Server) revokeKey(w http.ResponseWriter, r *http.Request) {
-	if err := s.Keyring.Revoke(r.Context(), actor(r), r.PathValue("name"), time.Now()); err != nil {
-		s.refuse(w, "key "+r.PathValue("name"), err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+	s.done(w, "key "+r.PathValue("name"), s.Keyring.Revoke(r.Context(), actor(r), r.PathValue("name"), time.Now()))
 }
 
 // rotateKey gives a key of the store another secret.
 func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) {
-	var k struct {
-		Name string `json:"name"`
-	}
+	var k Rotation
 	if !read(w, r, &k) {
 		return
 	}
-	secret, err := s.Keyring.Rotate(r.Context(), actor(r), k.Name)
+	var grace time.Duration
+	if k.Grace != "" {
+		var err error
+		if grace, err = time.ParseDuration(k.Grace); err != nil {
+			problem(w, http.StatusUnprocessableEntity, "grace: want a duration such as 1h")
+			return
+		}
+	}
+	secret, err := s.Keyring.Rotate(r.Context(), actor(r), k.Name, grace, time.Now())
 	if err != nil {
 		s.refuse(w, "key "+k.Name, err)
 		return
@@ -107,20 +102,10 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) {
 	}{secret, admit.Shown(secret)})
 }
 
-// listTeams lists the teams of the store.
-func (s *Server) listTeams(w http.ResponseWriter, r *http.Request) {
-	list, err := s.Keyring.Teams(r.Context())
-	if err != nil {
-		s.refuse(w, "teams", err)
-		return
-	}
-	send(w, http.StatusOK, list)
-}
-
-// putTeam makes a team or changes one.
-func (s *Server) putTeam(w http.ResponseWriter, r *http.Request) {
-	var t admit.TeamInfo
-	if !read(w, r, &t) {
+// change reads what is to be put and has it put under the generation in force. Where that gives something, the answer is it,
+// as of something made; else there is none.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, what string, body any, put func(*generation.Generation) (made any, err error)) {
+	if !read(w, r, body) {
 		return
 	}
 	g := s.holding(w)
@@ -128,17 +113,20 @@ func (s *Server) putTeam(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer g.Release()
-	if err := s.Keyring.PutTeam(r.Context(), actor(r), g, t, time.Now()); err != nil {
-		s.refuse(w, "team "+t.Name, err)
-		return
+	switch made, err := put(g); {
+	case err != nil:
+		s.refuse(w, what, err)
+	case made == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		send(w, http.StatusCreated, made)
 	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
-// deleteTeam removes a team of the store.
-func (s *Server) deleteTeam(w http.ResponseWriter, r *http.Request) {
-	if err := s.Keyring.DeleteTeam(r.Context(), actor(r), r.PathValue("name")); err != nil {
-		s.refuse(w, "team "+r.PathValue("name"), err)
+// done answers a change that gives nothing.
+func (s *Server) done(w http.ResponseWriter, what string, err error) {
+	if err != nil {
+		s.refuse(w, what, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -167,14 +155,14 @@ func read(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// refuse says why a change of keys or teams was not made.
+// refuse says why a change of what the store keeps was not made.
 func (s *Server) refuse(w http.ResponseWriter, what string, err error) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		problem(w, http.StatusNotFound, what+": there is none in force in the store")
-	case errors.Is(err, admit.ErrTaken):
+	case errors.Is(err, keyring.ErrTaken):
 		problem(w, http.StatusConflict, err.Error())
-	case errors.Is(err, admit.ErrInvalid):
+	case errors.Is(err, keyring.ErrInvalid):
 		problem(w, http.StatusUnprocessableEntity, err.Error())
 	default:
 		s.Log.Error("admin: keys", "of", what, "error", err)

@@ -40,6 +40,8 @@ type slowStore struct {
 	hangs bool
 	keys  map[[32]byte]store.Key
 	teams []store.Team
+	orgs  []store.Organisation
+	creds []store.Credential
 	spent int64
 	reads map[string]int
 	subs  []func(store.Event)
@@ -92,6 +94,24 @@ func (s *slowStore) Teams(ctx context.Context) ([]store.Team, error) {
 	return s.teams, err
 }
 
+func (s *slowStore) Organisations(ctx context.Context) ([]store.Organisation, error) {
+	err := s.wait(ctx, "organisations")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.orgs, err
+}
+
+func (s *slowStore) Credentials(ctx context.Context) ([]store.Credential, error) {
+	err := s.wait(ctx, "credentials")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.creds, err
+}
+
+func (s *slowStore) SpentByOrganisation(ctx context.Context, _ string, _ time.Time) (int64, error) {
+	return s.spent, s.wait(ctx, "spent")
+}
+
 func (s *slowStore) SpentByKey(ctx context.Context, _ string, _ time.Time) (int64, error) {
 	return s.spent, s.wait(ctx, "spent")
 }
@@ -135,12 +155,16 @@ func (s *slowStore) add(t testing.TB, name, team string, settings Settings) stri
 type directory struct {
 	keys   map[[32]byte]*Key
 	teams  map[string]*Team
+	of     map[string]*Organisation
 	closed bool
 }
 
 func (d *directory) FindKey(sum [32]byte) *Key  { return d.keys[sum] }
 func (d *directory) FindTeam(name string) *Team { return d.teams[name] }
-func (d *directory) FailClosed() bool           { return d.closed }
+func (d *directory) FindOrganisation(name string) *Organisation {
+	return d.of[name]
+}
+func (d *directory) FailClosed() bool { return d.closed }
 
 // admitter makes one in the bubble's time, closed at its end.
 func admitter(s *slowStore, warm ...Starter) (*Admitter, func()) {
@@ -165,7 +189,7 @@ func TestConfiguredKeys(t *testing.T) {
 	sum := sha256.Sum256([]byte("a secret"))
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	team := ConfiguredTeam(&config.Team{Name: "search", Models: []string{"a", "b"}})
-	key := ConfiguredKey(&config.Key{Name: "ci", SHA256: sum, Models: []string{"b", "c"}, Dialects: []string{"gemini"}, Expires: now}, team)
+	key := ConfiguredKey(&config.Key{Name: "ci", SHA256: sum, Models: []string{"b", "c"}, Dialects: []string{"gemini"}, Expires: now}, team, nil)
 	d := &directory{keys: map[[32]byte]*Key{sum: key}}
 	a := New(Options{Counters: limits.NewMemory(now), Log: slog.New(slog.DiscardHandler)})
 	defer a.Close()

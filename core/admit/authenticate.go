@@ -3,7 +3,6 @@ package admit
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"time"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -24,7 +23,7 @@ func (a *Admitter) Authenticate(ctx context.Context, d Directory, secret []byte,
 		}
 	}
 	switch {
-	case key == nil || subtle.ConstantTimeCompare(key.sum[:], sum[:]) != 1:
+	case key == nil || !key.bears(&sum, now):
 		return nil, badKey("the key is not known here")
 	case !key.Expires.IsZero() && !now.Before(key.Expires):
 		return nil, badKey("the key has expired")
@@ -45,24 +44,45 @@ func (a *Admitter) stored(ctx context.Context, d Directory, sum [32]byte) (*Key,
 	if rec == nil {
 		return nil, nil
 	}
-	var team *Team
-	if name := rec.row.Team; name != "" {
-		if team = d.FindTeam(name); team == nil {
-			teams, err := a.teams.Get(ctx, !d.FailClosed())
-			if err != nil {
-				return nil, a.storeDown("teams", err)
-			}
-			if team = teams[name]; team == nil {
-				return nil, badKey("the key's team is not known here")
-			}
-		}
+	team, of, f := a.memberOf(ctx, d, rec.row.Team)
+	if f != nil {
+		return nil, f
 	}
-	key, err := rec.inTeam(team)
+	key, err := rec.in(team, of)
 	if err != nil {
 		a.log.Error("key: its settings cannot be used", "key", rec.row.Name, "error", err)
 		return nil, sdk.Fail(sdk.Internal, "the key's settings cannot be used")
 	}
 	return key, nil
+}
+
+// memberOf finds the team of a stored key, and the team's organisation: in the configuration, else in the store.
+func (a *Admitter) memberOf(ctx context.Context, d Directory, name string) (team *Team, of *Organisation, f *sdk.Failure) {
+	if name == "" {
+		return nil, nil, nil
+	}
+	if team = d.FindTeam(name); team == nil {
+		made, err := a.teams.Get(ctx, !d.FailClosed())
+		if err != nil {
+			return nil, nil, a.storeDown("teams", err)
+		}
+		if team = made[name]; team == nil {
+			return nil, nil, badKey("the key's team is not known here")
+		}
+	}
+	if name = team.Organisation; name == "" {
+		return team, nil, nil
+	}
+	if of = d.FindOrganisation(name); of == nil {
+		made, err := a.organisations.Get(ctx, !d.FailClosed())
+		if err != nil {
+			return nil, nil, a.storeDown("organisations", err)
+		}
+		if of = made[name]; of == nil {
+			return nil, nil, badKey("the organisation of the key's team is not known here")
+		}
+	}
+	return team, of, nil
 }
 
 // readTeams reads all teams of the store. One whose settings cannot be used is left out, and its keys are refused.
@@ -79,6 +99,24 @@ func (a *Admitter) readTeams(ctx context.Context) (map[string]*Team, error) {
 			continue
 		}
 		all[t.Name] = t
+	}
+	return all, nil
+}
+
+// readOrganisations reads all organisations of the store, as readTeams does.
+func (a *Admitter) readOrganisations(ctx context.Context) (map[string]*Organisation, error) {
+	rows, err := a.store.Organisations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]*Organisation, len(rows))
+	for i := range rows {
+		o, err := StoredOrganisation(&rows[i])
+		if err != nil {
+			a.log.Error("organisation: its settings cannot be used", "error", err)
+			continue
+		}
+		all[o.Name] = o
 	}
 	return all, nil
 }

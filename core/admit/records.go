@@ -42,20 +42,21 @@ type record struct {
 	member atomic.Pointer[member] // the key as it was last made
 }
 
-// member is a key within a team; nil is none.
+// member is a key within a team and the team's organisation; nil is none.
 type member struct {
 	team *Team
+	of   *Organisation
 	key  *Key
 }
 
-// inTeam gives the key as a member of its team.
-func (r *record) inTeam(team *Team) (*Key, error) {
-	if m := r.member.Load(); m != nil && m.team == team {
+// in gives the key as a member of its team.
+func (r *record) in(team *Team, of *Organisation) (*Key, error) {
+	if m := r.member.Load(); m != nil && m.team == team && m.of == of {
 		return m.key, nil
 	}
-	k, err := StoredKey(&r.row, team)
+	k, err := StoredKey(&r.row, team, of)
 	if err == nil {
-		r.member.Store(&member{team, k})
+		r.member.Store(&member{team, of, k})
 	}
 	return k, err
 }

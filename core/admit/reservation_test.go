@@ -27,12 +27,12 @@ func keyed(t testing.TB, settings string) *Key {
 	if err := json.Unmarshal([]byte(settings), &s); err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.limits()
+	l, err := s.Counted()
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := &Key{Name: "ci"}
-	k.join(l, nil)
+	k.join(l, nil, nil)
 	return k
 }
 
@@ -235,7 +235,7 @@ func BenchmarkAdmission(b *testing.B) {
 	secret := []byte("psk-for-a-benchmark-000000000001")
 	l := limits.Limits{PerMinute: [4]int64{limits.Requests: 1 << 40, limits.Tokens: 1 << 50}, AtOnce: 1000, Budget: limits.Budget{Set: true, Nano: 1 << 60, Each: limits.Month}}
 	key := &Key{Name: "ci", sum: sha256.Sum256(secret)}
-	key.join(l, &Team{Name: "search", Limits: l})
+	key.join(l, &Team{Name: "search", Limits: l}, nil)
 	d := &directory{keys: map[[32]byte]*Key{key.sum: key}}
 	asked, tokens := &Asked{Facts: &dialect.Facts{TextBytes: 4000, Messages: 3, MaxOutput: 1000}, Start: now}, new(ledger.Estimator)
 	candidates := []*catalog.Deployment{{Price: price.Flat(price.Usual(3e9, 15e9))}}

@@ -19,8 +19,13 @@ type Settings struct {
 	// OnDisconnect is drain or cancel: what becomes of an upstream call when the client leaves; none: as the model says.
 	OnDisconnect string    `json:"on_disconnect,omitempty"`
 	Expires      time.Time `json:"expires,omitzero"`
+	// OwnCredentials is only or first: whether the operator's credentials may serve after the key's own; none: only.
+	OwnCredentials string `json:"own_credentials,omitempty"`
 	Allowance
 }
+
+// OwnFirst has the operator's credentials serve where a tenant's own are refused or limited.
+const OwnFirst = "first"
 
 // Allowance is how much a key or a team may use.
 type Allowance struct {
@@ -31,7 +36,9 @@ type Allowance struct {
 // Rates are the limits of CONTRACTS' configuration; 0 is none.
 type Rates struct {
 	RPM         int64 `json:"rpm,omitempty"`
-	TPM         int64 `json:"tpm,omitempty"`
+	TPM         int64 `json:"tpm,omitempty"`  // tokens in and out together
+	ITPM        int64 `json:"itpm,omitempty"` // tokens in
+	OTPM        int64 `json:"otpm,omitempty"` // tokens out
 	Concurrency int64 `json:"concurrency,omitempty"`
 }
 
@@ -43,17 +50,26 @@ type Budget struct {
 
 // TeamSettings are what a team's keys may do.
 type TeamSettings struct {
+	Models         []string `json:"models,omitempty"`
+	Organisation   string   `json:"organisation,omitempty"`
+	OwnCredentials string   `json:"own_credentials,omitempty"` // as Settings'
+	Allowance
+}
+
+// OrganisationSettings are what the keys of an organisation's teams may do.
+type OrganisationSettings struct {
 	Models []string `json:"models,omitempty"`
 	Allowance
 }
 
-// limits gives the allowance as it is counted; the error says what cannot be.
-func (a *Allowance) limits() (l limits.Limits, err error) {
+// Counted gives the allowance as it is counted; the error says what cannot be.
+func (a *Allowance) Counted() (l limits.Limits, err error) {
 	r := a.Limits
-	if min(r.RPM, r.TPM, r.Concurrency) < 0 {
+	if min(r.RPM, r.TPM, r.ITPM, r.OTPM, r.Concurrency) < 0 {
 		return l, fmt.Errorf("limits: want numbers above 0")
 	}
 	l.PerMinute[limits.Requests], l.PerMinute[limits.Tokens], l.AtOnce = r.RPM, r.TPM, r.Concurrency
+	l.PerMinute[limits.Input], l.PerMinute[limits.Output] = r.ITPM, r.OTPM
 	if b := a.Budget; b != nil {
 		usd, err := config.ParseUSD(b.USD.String())
 		if err != nil {
@@ -72,6 +88,7 @@ func (a *Allowance) limits() (l limits.Limits, err error) {
 // allowanceOf gives a configured allowance.
 func allowanceOf(a *config.Allowance) (l limits.Limits) {
 	l.PerMinute[limits.Requests], l.PerMinute[limits.Tokens], l.AtOnce = a.RPM, a.TPM, a.AtOnce
+	l.PerMinute[limits.Input], l.PerMinute[limits.Output] = a.ITPM, a.OTPM
 	if a.Capped {
 		each, _ := limits.ParsePeriod(a.Every) // the schema lets no other pass
 		l.Budget = limits.Budget{Set: true, Nano: int64(a.Budget), Each: each}
@@ -79,15 +96,10 @@ func allowanceOf(a *config.Allowance) (l limits.Limits) {
 	return l
 }
 
-// decode reads settings that this package has written.
-func decode(settings json.RawMessage, into any) error { return json.Unmarshal(settings, into) }
-
-// ConfiguredInfo shows a key of the configuration as one of the store is shown.
-func ConfiguredInfo(k *config.Key) KeyInfo {
-	a := Allowance{Limits: Rates{RPM: k.RPM, TPM: k.TPM, Concurrency: k.AtOnce}}
-	if k.Capped {
-		a.Budget = &Budget{USD: json.Number(k.Budget.String()), Every: k.Every}
+// stored reads settings that were written by this program, and gives the allowance among them as it is counted.
+func stored(settings json.RawMessage, into any, a *Allowance) (limits.Limits, error) {
+	if err := json.Unmarshal(settings, into); err != nil {
+		return limits.Limits{}, err
 	}
-	return KeyInfo{NewKey: NewKey{Name: k.Name, Team: k.Team, Settings: Settings{Models: k.Models, Dialects: k.Dialects, Tags: k.Tags,
-		Priority: k.Priority, ZDR: k.ZDR, OnDisconnect: k.OnDisconnect, Expires: k.Expires, Allowance: a}}}
+	return a.Counted()
 }

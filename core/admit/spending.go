@@ -45,8 +45,11 @@ func (s *spending) of(ctx context.Context, l *limits.Level, now time.Time) (int6
 func (s *spending) since(ctx context.Context, kind, name string, since time.Time) (int64, error) {
 	return s.flights.Do(ctx, levelKey{kind, name, since.Unix()}, func(ctx context.Context) (int64, error) {
 		faultpoint.Reach(faultpoint.ReadSpent)
-		if kind == "team" {
+		switch kind {
+		case "team":
 			return s.store.SpentByTeam(ctx, name, since)
+		case "organisation":
+			return s.store.SpentByOrganisation(ctx, name, since)
 		}
 		return s.store.SpentByKey(ctx, name, since)
 	})

@@ -23,11 +23,12 @@ const host = `{
 		"cache_write_1h": 7, "reasoning": 7, "audio_input": 7, "image_input": 7, "audio_output": 7, "image_output": 7}]}}]}},
 	"routers": {"auto": {"policy": "a.star"}},
 	"teams": {"search": {"budget": {"usd": 7}}},
+	"organisations": {"acme": {"budget": {"usd": 7}}},
 	"keys": [{"name": "k", "secret": "psk_0123456789abcdefghijkl", "budget": {"usd": 7}}]
 }`
 
 // places say where in the host the elements of lists and mappings are.
-var places = map[string]string{"providers.*": "other", "models.*": "chat", "routers.*": "auto", "teams.*": "search"}
+var places = map[string]string{"providers.*": "other", "models.*": "chat", "routers.*": "auto", "teams.*": "search", "organisations.*": "acme"}
 
 // TestSchemaAndTypesAgree: to write a member's default changes nothing, so that the schema's default is the one in force;
 // and to write its example changes something, so that no member is checked and then lost.
@@ -143,6 +144,8 @@ func with(t *testing.T, path []string, value any) string {
 		delete(parent, "secret")
 	case path == "tls.cert" && value != "":
 		parent["key"] = "k"
+	case path == "store.encryption.previous" && len(value.([]any)) > 0:
+		parent["key"] = "a text of more than 32 random characters"
 	case path == "tls.key" && value != "":
 		parent["cert"] = "c"
 	case path == "providers", path == "models": // what the rest refers to

@@ -31,6 +31,7 @@ func (d *decoder) check() {
 		d.fail(d.root.members["source"].at, "source", "source: file", "the store is not yet in force as the source of the configuration")
 	}
 	d.checkListeners()
+	d.checkEncryption()
 	for i := range d.Providers {
 		d.checkProvider(&d.Providers[i])
 	}
@@ -70,6 +71,25 @@ func (d *decoder) checkListeners() {
 	}
 	if t := d.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		d.fail(d.root.members["tls"].start(), "tls", "tls: {cert: tls.crt, key: tls.key}", "want both cert and key")
+	}
+}
+
+// leastKey is how long the text of an encryption key is at least, in characters: 32 of base64 are 192 bits.
+const leastKey = 32
+
+func (d *decoder) checkEncryption() {
+	n := d.root.members["store"].members["encryption"]
+	check := func(key *node, path string) {
+		if len(key.text) < leastKey || distinct(key.text) < leastSecret {
+			d.fail(key.at, path, "`openssl rand -base64 32` makes one", "want %d random characters or more, got %d", leastKey, len(key.text))
+		}
+	}
+	key, previous := n.members["key"], n.members["previous"].items
+	if key.text != "" || len(previous) > 0 {
+		check(key, "store.encryption.key")
+	}
+	for i, old := range previous {
+		check(old, element("store.encryption.previous", i))
 	}
 }
 
@@ -236,11 +256,7 @@ func (d *decoder) checkKeys(models *names) {
 	if len(d.Keys) == 0 {
 		d.warn(d.root.at, "keys", `keys: [{name: dev, secret: "${PENSTOCK_KEY}"}]`, "there are none: every request is refused")
 	}
-	var teams names
-	for _, t := range d.Teams {
-		teams.add(t.Name)
-		d.allKnown(d.root.members["teams"].members[t.Name].members["models"], join("teams", t.Name)+".models", models)
-	}
+	teams := d.checkTeams(models)
 	byName, bySum := map[string]int{}, map[[32]byte]int{}
 	for i := range d.Keys {
 		k, path, n := &d.Keys[i], element("keys", i), d.root.members["keys"].items[i]
@@ -258,7 +274,42 @@ func (d *decoder) checkKeys(models *names) {
 		}
 		d.allKnown(n.members["models"], path+".models", models)
 		if k.Team != "" {
-			d.known(n.members["team"], path+".team", "team", &teams)
+			d.known(n.members["team"], path+".team", "team", teams)
+		}
+		d.checkOwn(n, path)
+	}
+}
+
+// checkTeams gives the names of the teams that keys may be in.
+func (d *decoder) checkTeams(models *names) *names {
+	var organisations, teams names
+	for _, o := range d.Organisations {
+		organisations.add(o.Name)
+		d.allKnown(d.root.members["organisations"].members[o.Name].members["models"], join("organisations", o.Name)+".models", models)
+	}
+	for _, t := range d.Teams {
+		teams.add(t.Name)
+		n, path := d.root.members["teams"].members[t.Name], join("teams", t.Name)
+		d.allKnown(n.members["models"], path+".models", models)
+		if t.Organisation != "" {
+			d.known(n.members["organisation"], path+".organisation", "organisation", &organisations)
+		}
+		d.checkOwn(n, path)
+	}
+	return &teams
+}
+
+// checkOwn checks the credentials that a key or a team brings.
+func (d *decoder) checkOwn(n *node, path string) {
+	for provider, c := range n.members["credentials"].all() {
+		at := join(path+".credentials", provider)
+		if _, ok := d.Provider(provider); !ok {
+			d.fail(c.start(), at, "", "unknown provider %q", provider)
+		}
+		for name, v := range c.all() {
+			if strings.TrimSpace(v.text) != v.text || strings.ContainsFunc(v.text, func(r rune) bool { return r < 0x20 && r != '\n' }) {
+				d.fail(v.at, join(at, name), "look for a line end or a space that was copied with it", "want a text without spaces around it")
+			}
 		}
 	}
 }

@@ -27,34 +27,36 @@ type Config struct {
 	Dir      string      // relative paths were relative to it
 	Warnings Diagnostics // beside which the configuration is valid
 
-	Source      string // file, store
-	Listen      string
-	Admin       Admin
-	TLS         *TLS // nil: plain
-	PluginDirs  []string
-	PluginMTLS  bool
-	Providers   []Provider
-	Models      []Model
-	Routers     []Router
-	Keys        []Key
-	Teams       []Team
-	Retry       Retry
-	Timeout     Timeout
-	Stream      Stream
-	Lenient     bool // translate: lenient
-	Limits      Limits
-	Timing      string // off, totals, stages, attempts
-	ContentLog  bool
-	StoreURL    string
-	Durability  string // of the store: crash, power
-	OnOutage    string // of the store: fail_open, fail_closed
-	CountersURL string
-	Cache       Cache
-	Breaker     Breaker
-	Quarantine  Quarantine
-	Guards      []byte // JSON, a list of objects
-	Telemetry   Telemetry
-	RUM         RUM
+	Source        string // file, store
+	Listen        string
+	Admin         Admin
+	TLS           *TLS // nil: plain
+	PluginDirs    []string
+	PluginMTLS    bool
+	Providers     []Provider
+	Models        []Model
+	Routers       []Router
+	Keys          []Key
+	Teams         []Team
+	Organisations []Organisation
+	Retry         Retry
+	Timeout       Timeout
+	Stream        Stream
+	Lenient       bool // translate: lenient
+	Limits        Limits
+	Timing        string // off, totals, stages, attempts
+	ContentLog    bool
+	StoreURL      string
+	Durability    string // of the store: crash, power
+	OnOutage      string // of the store: fail_open, fail_closed
+	Encryption    Encryption
+	CountersURL   string
+	Cache         Cache
+	Breaker       Breaker
+	Quarantine    Quarantine
+	Guards        []byte // JSON, a list of objects
+	Telemetry     Telemetry
+	RUM           RUM
 
 	root     *node
 	hash     string
@@ -155,20 +157,50 @@ type Key struct {
 	ZDR      bool
 	// OnDisconnect is drain or cancel; "" as the model's.
 	OnDisconnect string
+	Own          Own
 	Allowance
 }
 
 // Team is what several keys share.
 type Team struct {
+	Name         string
+	Models       []string // nil: all
+	Organisation string
+	Own          Own
+	Allowance
+}
+
+// Organisation is what the keys of several teams share.
+type Organisation struct {
 	Name   string
 	Models []string // nil: all
 	Allowance
 }
 
+// Own is the credentials that a key or a team brings itself.
+type Own struct {
+	Credentials []OwnCredential
+	First       bool // the operator's may serve after them
+}
+
+// OwnCredential is one for a provider.
+type OwnCredential struct {
+	Provider string
+	Values   map[string]Secret // by the names that the plugin's authentication uses
+}
+
+// Encryption is the keys that credentials are encrypted with in the store.
+type Encryption struct {
+	Key      Secret   // empty: none
+	Previous []Secret // decrypt alone
+}
+
 // Allowance is how much may be used; 0 is no limit.
 type Allowance struct {
 	RPM    int64
-	TPM    int64
+	TPM    int64 // tokens in and out together
+	ITPM   int64 // tokens in
+	OTPM   int64 // tokens out
 	AtOnce int64 // concurrency
 	Budget Nano  // of the period Every
 	Every  string
@@ -187,7 +219,7 @@ type Timeout struct{ Connect, FirstContent, Idle, Total, Stalled time.Duration }
 // Stream says how streams are relayed.
 type Stream struct {
 	Queue      int64
-	QueueTotal int64 // of all streams together
+	QueueTotal int64         // of all streams together
 	KeepAlive  time.Duration // 0: never
 	Commit     string        // content, first_byte, whole, bytes:N, time:T
 	Cancel     bool          // on_disconnect: cancel

@@ -108,7 +108,8 @@ func TestEveryMember(t *testing.T) {
 		Name: "ci", SHA256: [32]byte{0x9f, 0x86, 0xd0, 0x81, 0x88, 0x4c, 0x7d, 0x65, 0x9a, 0x2f, 0xea, 0xa0, 0xc5, 0x5a, 0xd0, 0x15, 0xa3, 0xbf, 0x4f, 0x1b, 0x2b, 0x0b, 0x82, 0x2c, 0xd1, 0x5d, 0x6c, 0x15, 0xb0, 0xf0, 0x0a, 0x08},
 		Models: []string{"chat", "auto", "chat/groq"}, Dialects: []string{"anthropic"}, Expires: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
 		Team: "search", Tags: []string{"batch"}, Priority: "batch", ZDR: true, OnDisconnect: "drain",
-		Allowance: Allowance{RPM: 600, TPM: 200000, AtOnce: 20, Budget: 20e9, Every: "week", Capped: true},
+		Own:       Own{Credentials: []OwnCredential{{"openai", map[string]Secret{"api_key": {"sk-1"}, "organization": {"theirs"}}}}, First: true},
+		Allowance: Allowance{RPM: 600, TPM: 200000, ITPM: 150000, OTPM: 30000, AtOnce: 20, Budget: 20e9, Every: "week", Capped: true},
 	}
 	f := func(what string, got, want any) {
 		t.Helper()
@@ -120,7 +121,10 @@ func TestEveryMember(t *testing.T) {
 	f("models", c.Models, wantModels)
 	f("routers", c.Routers, []Router{{"auto", "/etc/penstock/policies/auto.star", 2, []string{"chat"}, "/etc/penstock/policies/next.star"}, {Name: "free", Policy: "penstock/free", MinCandidates: 1}})
 	f("keys", c.Keys, []Key{wantKey})
-	f("teams", c.Teams, []Team{{Name: "search", Models: []string{"chat"}, Allowance: Allowance{RPM: 1, Budget: 500e9, Every: "month", Capped: true}}})
+	f("teams", c.Teams, []Team{{Name: "search", Models: []string{"chat"}, Organisation: "acme",
+		Own: Own{Credentials: []OwnCredential{{"groq", map[string]Secret{"api_key": {"gsk-1"}}}}}, Allowance: Allowance{RPM: 1, Budget: 500e9, Every: "month", Capped: true}}})
+	f("organisations", c.Organisations, []Organisation{{Name: "acme", Models: []string{"chat"}, Allowance: Allowance{OTPM: 9, Budget: 2000e9, Every: "total", Capped: true}}})
+	f("encryption", c.Encryption, Encryption{Key: Secret{"YtGXOZ3EFAlpOaWNc5tPx2OUZBE2n9Pk"}, Previous: []Secret{{"mYqHWWFQ0Rz2b5a7p0t0o1yWbLx3kGmE"}}})
 	f("tls", c.TLS, &TLS{"/etc/penstock/tls.crt", "/etc/keys/tls.key"})
 	f("plugin_dirs", c.PluginDirs, []string{"/etc/penstock/plugins.d", "/opt/plugins"})
 	f("stream", c.Stream, Stream{256 << 10, 512 << 20, 0, "whole", true, 10 * time.Second, 512, 50_000_000})

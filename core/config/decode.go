@@ -107,6 +107,11 @@ func (d *decoder) config(n *node) {
 	d.PluginMTLS, d.Lenient = n.yes("plugin_mtls"), n.str("translate") == "lenient"
 	d.Timing, d.ContentLog = n.str("server_timing"), n.str("content_log") == "on"
 	d.StoreURL, d.Durability, d.OnOutage = store.str("url"), store.str("durability"), store.str("on_outage")
+	encryption := store.members["encryption"]
+	d.Encryption.Key = Secret{encryption.str("key")}
+	for _, key := range encryption.texts("previous") {
+		d.Encryption.Previous = append(d.Encryption.Previous, Secret{key})
+	}
 	d.CountersURL = n.members["counters"].str("url")
 	d.bounds(n)
 	d.services(n)
@@ -119,12 +124,34 @@ func (d *decoder) config(n *node) {
 	for name, m := range n.members["routers"].all() {
 		d.Routers = append(d.Routers, d.router(name, m))
 	}
+	d.callers(n)
+}
+
+// callers decodes who may ask for what.
+func (d *decoder) callers(n *node) {
+	for name, m := range n.members["organisations"].all() {
+		d.Organisations = append(d.Organisations, Organisation{Name: name, Models: m.texts("models"), Allowance: d.allowance(m, join("organisations", name))})
+	}
 	for name, m := range n.members["teams"].all() {
-		d.Teams = append(d.Teams, Team{Name: name, Models: m.texts("models"), Allowance: d.allowance(m, join("teams", name))})
+		d.Teams = append(d.Teams, Team{Name: name, Models: m.texts("models"), Organisation: m.str("organisation"), Own: m.own(),
+			Allowance: d.allowance(m, join("teams", name))})
 	}
 	for i, m := range n.members["keys"].items {
 		d.Keys = append(d.Keys, d.key(m, element("keys", i)))
 	}
+}
+
+// own decodes the credentials that a key or a team brings.
+func (n *node) own() Own {
+	o := Own{First: n.str("own_credentials") == "first"}
+	for provider, m := range n.members["credentials"].all() {
+		c := OwnCredential{Provider: provider, Values: map[string]Secret{}}
+		for name, v := range m.all() {
+			c.Values[name] = Secret{v.text}
+		}
+		o.Credentials = append(o.Credentials, c)
+	}
+	return o
 }
 
 // all ranges over the members in the text's order.
@@ -253,7 +280,7 @@ func (d *decoder) router(name string, n *node) Router {
 
 func (d *decoder) allowance(n *node, path string) Allowance {
 	limits, budget := n.members["limits"], n.members["budget"]
-	a := Allowance{RPM: limits.whole("rpm"), TPM: limits.whole("tpm"), AtOnce: limits.whole("concurrency")}
+	a := Allowance{RPM: limits.whole("rpm"), TPM: limits.whole("tpm"), ITPM: limits.whole("itpm"), OTPM: limits.whole("otpm"), AtOnce: limits.whole("concurrency")}
 	if budget.kind == object {
 		a.Budget, a.Capped = d.money(budget, path+".budget", "usd")
 		a.Every = budget.str("every")
@@ -264,7 +291,7 @@ func (d *decoder) allowance(n *node, path string) Allowance {
 func (d *decoder) key(n *node, path string) Key {
 	k := Key{
 		Name: n.str("name"), Models: n.texts("models"), Dialects: n.texts("dialects"), Team: n.str("team"), Tags: n.texts("tags"),
-		Priority: n.str("priority"), ZDR: n.yes("zdr"), OnDisconnect: n.str("on_disconnect"), Allowance: d.allowance(n, path),
+		Priority: n.str("priority"), ZDR: n.yes("zdr"), OnDisconnect: n.str("on_disconnect"), Own: n.own(), Allowance: d.allowance(n, path),
 	}
 	if expires := n.members["expires"]; expires.text != "" {
 		var err error
@@ -284,7 +311,7 @@ func (d *decoder) key(n *node, path string) Key {
 // contentHash is the hash of a tree's values before defaults.
 func contentHash(root *node) string {
 	ordered := map[*node]bool{}
-	for _, name := range []string{"providers", "models", "routers", "teams"} {
+	for _, name := range []string{"providers", "models", "routers", "teams", "organisations"} {
 		ordered[root.members[name]] = true // users see this order
 	}
 	canonical := root.appendJSON(nil, func(n *node) bool { return !ordered[n] }, func(n *node) string {

@@ -25,6 +25,10 @@ func (r *request) account() *sdk.Failure {
 	if r.gen.FailClosed() && r.g.Ledger != nil && r.g.Ledger.Outage() != nil {
 		return storeDown()
 	}
+	var f *sdk.Failure
+	if r.brought, f = r.g.Admission.Brought(unhurried(), r.gen, r.key.Key); f != nil {
+		return f
+	}
 	return r.g.Admission.Look(r.key.Key, r.arrived(), &r.reserved)
 }
 
@@ -137,7 +141,7 @@ func (r *request) Begin(a *relay.Attempt) error {
 		return nil
 	}
 	d := a.Upstream.Deployment
-	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Model: r.model,
+	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Organisation: r.key.Organisation, Model: r.model,
 		Provider: d.Provider.ID, Deployment: d.ID, Upstream: d.Model, Started: a.Started, Price: d.Price.At(a.Started), Images: int64(r.facts.Media.Images), Estimate: r.estimate(d)}
 	if a.Credential != nil {
 		c.Credential = a.Credential.Name

@@ -23,6 +23,9 @@ import (
 func (r *request) expand() *sdk.Failure {
 	q := &r.routing
 	*q = route.Request{Name: r.model, Facts: &r.facts, Caller: r, Seed: rand.Uint64(), Now: r.arrived(), KeepPrints: r.made != nil}
+	if r.brought.Any() || !r.gen.AllKeyed() {
+		q.Accounts = r.accounts
+	}
 	if r.dialect.Name() == "openai-chat" {
 		if f := r.readExtras(q); f != nil {
 			return f
@@ -66,9 +69,9 @@ func (r *request) warm() {
 	}
 }
 
-// record has a router's decision kept.
+// record has a router's decision kept. One that hung on credentials of the caller's own is not: it cannot be replayed.
 func (r *request) record(took time.Duration) {
-	if r.made != nil || r.decision.Router == "" || !r.g.Decisions.Wants(r.gen.Routes.Shadowed()) {
+	if r.made != nil || r.routing.Accounts != nil || r.decision.Router == "" || !r.g.Decisions.Wants(r.gen.Routes.Shadowed()) {
 		return
 	}
 	if c := r.decision.Capture(&r.routing, r.key.Allows); c != nil {

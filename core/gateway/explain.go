@@ -27,6 +27,10 @@ func (g *Gateway) Explain(_ context.Context, q *route.Question) (*route.Explanat
 		if r.key = gen.KeyNamed(q.Key); r.key == nil {
 			return nil, &sdk.Failure{Kind: sdk.BadKey, Message: "the key " + quote(q.Key) + " is not configured"}
 		}
+		var f *sdk.Failure
+		if r.brought, f = g.Admission.Brought(unhurried(), gen, r.key.Key); f != nil {
+			return nil, f
+		}
 	}
 	for name, value := range q.Headers {
 		r.made.head.Fields = append(r.made.head.Fields, h1.Field{Name: []byte(name), Value: []byte(value)})

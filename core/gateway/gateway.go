@@ -68,7 +68,8 @@ type request struct {
 	id       string
 	clock    timing.Clock
 	key      *generation.Key
-	need     limits.Need // what was reserved of the key's limits
+	brought  admit.Brought // credentials of the key's and its team's own
+	need     limits.Need   // what was reserved of the key's limits
 	reserved admit.Reservation
 	used     used
 	inside   bool // it counts among the requests that are being served

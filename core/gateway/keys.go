@@ -5,10 +5,14 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/faultpoint"
+	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -25,6 +29,35 @@ func (r *request) authenticate() *sdk.Failure {
 	}
 	r.key = r.gen.Key(key)
 	return nil
+}
+
+// own gives the upstream of a deployment with the credentials that the key or its team brings; nil where they bring none.
+// Where the deployment cannot be asked, why says so: the operator's credentials never take the place of a caller's that
+// does not work.
+func (r *request) own(d *catalog.Deployment) (up *relay.Upstream, why string) {
+	o, owner, first := r.brought.For(d.Provider.ID)
+	switch {
+	case o == nil && r.gen.Keyless(d.Provider.ID):
+		return nil, "the provider " + d.Provider.ID + " is served with credentials of the caller's own alone, and neither the key nor its team has any"
+	case o == nil:
+		return nil, ""
+	case o.Broken:
+		return nil, "a credential of the " + o.Kind + "'s own cannot be decrypted"
+	}
+	up, err := r.gen.Own(d, o, owner, first)
+	if err != nil {
+		return nil, "a credential of the " + o.Kind + "'s own cannot be used: " + err.Error()
+	}
+	return up, ""
+}
+
+// accounts gives the accounts with which the request asks a deployment; see route.Request.
+func (r *request) accounts(d *catalog.Deployment) ([]route.Account, string) {
+	up, why := r.own(d)
+	if up == nil {
+		return nil, why
+	}
+	return generation.AccountsOf(up), ""
 }
 
 // presented gives the key of a request: from a header, or from Gemini's ?key=.

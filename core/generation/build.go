@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
+	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/core/timing"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -33,10 +35,16 @@ type Builder struct {
 	Disabled *route.Disabled  // models that operators took out of service; nil: none
 	Policies fs.FS            // those that come with the gateway, by penstock/NAME; nil: none
 	Health   *health.Registry // what is known of backends; nil: nobody keeps watch
+	Keys     Keys             // that were made while the gateway ran; nil: none
 
 	ways   reach.Network
 	opened sync.Once // gives ways their log
 	tokens credential.Tokens
+}
+
+// Keys is where keys are kept that no configuration has.
+type Keys interface {
+	Keys(ctx context.Context) ([]store.Key, error)
 }
 
 // compilation is a generation in the making.
@@ -96,6 +104,7 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, e
 	c.models()
 	c.routers()
 	c.keys()
+	c.bring()
 	c.settings()
 	c.upkeep()
 	if c.out.Errors() > 0 {
@@ -297,43 +306,72 @@ func address(configured, base string) (*url.URL, error) {
 	return u, nil
 }
 
-// authorize makes what authorizes the provider's requests, for each of its credentials. Where the credential has the
-// members of the header's format, its line is made here and the plugin never sees it.
+// authorize makes what authorizes the provider's requests, for each of its credentials. A provider that wants a credential
+// may have none where callers can bring their own.
 func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process) ([]*relay.Credential, error) {
-	a := p.Auth
-	plain := a.Kind == "" || a.Kind == "header"
-	if a.Kind == "none" || plain && a.Header == "" {
+	if !wantsCredential(&p.Auth) {
 		return nil, nil
 	}
 	if len(p.Credentials) == 0 {
-		return nil, fmt.Errorf("the provider wants a credential")
+		if !c.bringable(p.ID) {
+			return nil, fmt.Errorf("the provider wants a credential")
+		}
+		c.gen.tenants.keyless = append(c.gen.tenants.keyless, p.ID)
 	}
 	var list []*relay.Credential
 	for _, cr := range p.Credentials {
-		made := &relay.Credential{Name: cr.Name}
-		secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
-		line, ok, err := credential.Line(a, secret)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("credential %q: %w", cr.Name, err)
-		case ok:
-			made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
-		case plain:
-			return nil, fmt.Errorf("credential %q: want the members that %q names", cr.Name, a.Format)
-		case a.Kind == "token":
-			token, release := c.tokens.Acquire(process, secret, c.Log)
-			c.keep(release)
-			made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }
-			made.Refused = token.Refused
-		default:
-			signer := credential.NewSigner(process, secret)
-			made.Authorize = func(s *relay.Signing) ([]byte, error) {
-				return signer.Fields(credential.Request{Method: s.Method, URL: s.URL(), Fields: s.Fields, Segments: s.Segments})
-			}
+		made, release, err := c.credential(p, process, cr)
+		if err != nil {
+			return nil, err
 		}
+		c.keep(release)
 		list = append(list, made)
 	}
 	return list, nil
+}
+
+// wantsCredential says whether requests must be authorized.
+func wantsCredential(a *sdk.Auth) bool {
+	return a.Kind != "none" && (a.Kind != "" && a.Kind != "header" || a.Header != "")
+}
+
+// bringable says whether there may be a caller with a credential of its own for a provider.
+func (c *compilation) bringable(provider string) bool {
+	if c.cfg.Encryption.Key.Reveal() != "" {
+		return true
+	}
+	brings := func(o *config.Own) bool {
+		return slices.ContainsFunc(o.Credentials, func(cr config.OwnCredential) bool { return cr.Provider == provider })
+	}
+	return slices.ContainsFunc(c.cfg.Keys, func(k config.Key) bool { return brings(&k.Own) }) ||
+		slices.ContainsFunc(c.cfg.Teams, func(t config.Team) bool { return brings(&t.Own) })
+}
+
+// credential makes what authorizes requests with one credential, and what lets it go. Where it has the members of the
+// header's format, its line is made here and the plugin never sees it.
+func (b *Builder) credential(p *catalog.Provider, from credential.Authorizer, cr catalog.Credential) (*relay.Credential, release, error) {
+	a, made := p.Auth, &relay.Credential{Name: cr.Name}
+	secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
+	line, ok, err := credential.Line(a, secret)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
+	case ok:
+		made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
+	case a.Kind == "" || a.Kind == "header":
+		return nil, nil, fmt.Errorf("credential %q: want the members that %q names", cr.Name, a.Format)
+	case a.Kind == "token":
+		token, release := b.tokens.Acquire(from, secret, b.Log)
+		made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }
+		made.Refused = token.Refused
+		return made, release, nil
+	default:
+		signer := credential.NewSigner(from, secret)
+		made.Authorize = func(s *relay.Signing) ([]byte, error) {
+			return signer.Fields(credential.Request{Method: s.Method, URL: s.URL(), Fields: s.Fields, Segments: s.Segments})
+		}
+	}
+	return made, func() {}, nil
 }
 
 // settings compiles what is not of providers or models.

@@ -35,7 +35,9 @@ type Generation struct {
 	upstreams map[*catalog.Deployment]*relay.Candidate
 	keys      map[[sha256.Size]byte]*admit.Key
 	teams     map[string]*admit.Team
+	of        map[string]*admit.Organisation
 	members   members
+	tenants   tenants
 	limits    relay.Limits
 	upkeep    []reach.Upkeep
 

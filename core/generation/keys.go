@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,9 @@ func (g *Generation) FindKey(sum [32]byte) *admit.Key { return g.keys[sum] }
 
 // FindTeam gives the configured team of a name, or nil; see admit.Directory.
 func (g *Generation) FindTeam(name string) *admit.Team { return g.teams[name] }
+
+// FindOrganisation gives the configured organisation of a name, or nil; see admit.Directory.
+func (g *Generation) FindOrganisation(name string) *admit.Organisation { return g.of[name] }
 
 // FailClosed says whether requests are refused while store or counters do not answer; see admit.Directory.
 func (g *Generation) FailClosed() bool { return g.Config.OnOutage == "fail_closed" }
@@ -76,8 +80,13 @@ func (m *members) of(k *admit.Key) *Key {
 	return key
 }
 
-// keys compiles keys and teams.
+// keys compiles keys, teams and organisations.
 func (c *compilation) keys() {
+	c.gen.of = make(map[string]*admit.Organisation, len(c.cfg.Organisations))
+	for i := range c.cfg.Organisations {
+		o := &c.cfg.Organisations[i]
+		c.gen.of[o.Name] = admit.ConfiguredOrganisation(o)
+	}
 	c.gen.teams = make(map[string]*admit.Team, len(c.cfg.Teams))
 	for i := range c.cfg.Teams {
 		t := &c.cfg.Teams[i]
@@ -86,11 +95,39 @@ func (c *compilation) keys() {
 	c.gen.keys = make(map[[32]byte]*admit.Key, len(c.cfg.Keys))
 	for i := range c.cfg.Keys {
 		k := &c.cfg.Keys[i]
-		c.gen.keys[k.SHA256] = admit.ConfiguredKey(k, c.gen.teams[k.Team])
+		var of *admit.Organisation
+		team := c.gen.teams[k.Team]
+		if team != nil {
+			of = c.gen.of[team.Organisation]
+		}
+		c.gen.keys[k.SHA256] = admit.ConfiguredKey(k, team, of)
+	}
+	c.unique()
+}
+
+// unique refuses a name that a key of the store has: two keys would share limits, budget and place in the ledger. While the
+// store does not answer, nothing is refused.
+func (c *compilation) unique() {
+	if c.Keys == nil {
+		return
+	}
+	stored, err := c.Keys.Keys(c.ctx)
+	if err != nil {
+		c.Log.Warn("generation: names of keys are not compared with those of the store", "error", err)
+		return
+	}
+	inForce := make(map[string]bool, len(stored))
+	for _, k := range stored {
+		inForce[k.Name] = inForce[k.Name] || k.RevokedAt.IsZero()
+	}
+	for i, k := range c.cfg.Keys {
+		if inForce[k.Name] {
+			c.fail(fmt.Sprintf("keys[%d].name", i), "choose another, or `penstock keys revoke "+k.Name+"` first", "a key of the store has the name %q", k.Name)
+		}
 	}
 }
 
-// KeyNames lists the configured keys; see admit.Names.
+// KeyNames lists the configured keys; see keyring.Configuration.
 func (g *Generation) KeyNames() []string {
 	var names []string
 	for i := range g.Config.Keys {
@@ -99,7 +136,7 @@ func (g *Generation) KeyNames() []string {
 	return names
 }
 
-// TeamNames lists the configured teams; see admit.Names.
+// TeamNames lists the configured teams; see keyring.Configuration.
 func (g *Generation) TeamNames() []string {
 	var names []string
 	for i := range g.Config.Teams {
@@ -108,7 +145,16 @@ func (g *Generation) TeamNames() []string {
 	return names
 }
 
-// HasModel says whether there is a model, a router or a deployment of a name; see admit.Names.
+// OrganisationNames lists the configured organisations; see keyring.Configuration.
+func (g *Generation) OrganisationNames() []string {
+	var names []string
+	for i := range g.Config.Organisations {
+		names = append(names, g.Config.Organisations[i].Name)
+	}
+	return names
+}
+
+// HasModel says whether there is a model, a router or a deployment of a name; see keyring.Configuration.
 func (g *Generation) HasModel(name string) bool {
 	if _, ok := g.Catalog.Find(name); ok {
 		return true

@@ -12,8 +12,9 @@ type Backend struct {
 	ID string
 
 	registry *Registry
-	keepers  int  // guarded by the registry
-	account  bool // a credential
+	keepers  int         // guarded by the registry
+	account  bool        // a credential
+	theirs   atomic.Bool // one that a tenant brings
 
 	// What admission reads. gate is 0 where all requests pass, else the time before which none does, in nanoseconds of the
 	// registry's clock: a backend that is well, or surely is not, costs no lock.

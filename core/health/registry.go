@@ -41,6 +41,13 @@ func (r *Registry) Backend(id string) *Backend { return r.backend(id, false) }
 // the account that it was asked with, which only a limit or a refusal holds.
 func (r *Registry) Credential(id string) *Backend { return r.backend(id, true) }
 
+// Theirs is as Credential, for a credential that a tenant brings itself: what becomes of it is no warning to the operator.
+func (r *Registry) Theirs(id string) *Backend {
+	b := r.backend(id, true)
+	b.theirs.Store(true)
+	return b
+}
+
 func (r *Registry) backend(id string, account bool) *Backend {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +105,7 @@ func (r *Registry) tell(b *Backend, e Event) {
 		return
 	}
 	level := slog.LevelWarn
-	if e.Phase == Closed {
+	if e.Phase == Closed || b.theirs.Load() {
 		level = slog.LevelInfo
 	}
 	attrs := []any{"backend", b.ID, "phase", string(e.Phase), "reason", e.Reason}

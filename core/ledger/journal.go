@@ -75,6 +75,7 @@ type made struct {
 	estimateInput, estimateOutput, estimateCost                             int64
 	requestID, key, team, model, provider, deployment, upstream, credential uint16 // lengths
 	size                                                                    uint16 // of all texts
+	organisation                                                            uint16 // a length
 }
 
 // put is a cell's word.
@@ -89,6 +90,7 @@ func (c *cell) reserve(seq uint64, call *Call, s state) {
 	c.add(&c.made.requestID, call.RequestID)
 	c.add(&c.made.key, call.Key)
 	c.add(&c.made.team, call.Team)
+	c.add(&c.made.organisation, call.Organisation)
 	c.add(&c.made.model, call.Model)
 	c.add(&c.made.provider, call.Provider)
 	c.add(&c.made.deployment, call.Deployment)
@@ -148,8 +150,9 @@ func (c *cell) call() (Call, bool) {
 		text = text[len(s):]
 		return string(s)
 	}
-	return Call{RequestID: next(m.requestID), Key: next(m.key), Team: next(m.team), Model: next(m.model), Provider: next(m.provider),
-		Deployment: next(m.deployment), Upstream: next(m.upstream), Credential: next(m.credential), Attempt: int(m.attempt), Generation: m.generation, Started: time.UnixMicro(m.started),
+	return Call{RequestID: next(m.requestID), Key: next(m.key), Team: next(m.team), Organisation: next(m.organisation), Model: next(m.model),
+		Provider: next(m.provider), Deployment: next(m.deployment), Upstream: next(m.upstream), Credential: next(m.credential),
+		Attempt: int(m.attempt), Generation: m.generation, Started: time.UnixMicro(m.started),
 		Estimate: Estimate{Input: m.estimateInput, Output: m.estimateOutput}}, true
 }
 

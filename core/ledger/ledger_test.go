@@ -71,7 +71,7 @@ var (
 )
 
 func call(id string, attempt int) *Call {
-	return &Call{RequestID: id, Attempt: attempt, Generation: 7, Key: "k", Team: "t", Model: "m", Provider: "p", Deployment: "m/p", Upstream: "m-1", Credential: "c",
+	return &Call{RequestID: id, Attempt: attempt, Generation: 7, Key: "k", Team: "t", Organisation: "o", Model: "m", Provider: "p", Deployment: "m/p", Upstream: "m-1", Credential: "c",
 		Started: began, Price: cents, Estimate: Estimate{Input: 100, Output: 200}}
 }
 
@@ -348,7 +348,7 @@ func TestRecovery(t *testing.T) {
 		r.Status, r.Outcome, r.CostNanoUSD, r.Estimated = status, outcome, in*3000+out*15000, status == "estimated"
 		return r
 	}
-	long.Model = long.Model[:len(cell{}.text)-100-2] // key and team stand before it, and what follows finds no place
+	long.Model = long.Model[:len(cell{}.text)-100-3] // key, team and organisation stand before it, and what follows finds no place
 	long.Provider, long.Deployment, long.Upstream, long.Credential = "", "", "", ""
 	wants := []store.Row{want(call("reserved", 1), "refunded", "crashed", 0, 0), want(call("sent", 1), "estimated", "crashed", 100, 200),
 		want(call("ended", 2), "settled", "client_closed", 5, 6), want(long, "refunded", "crashed", 0, 0), want(call("intended", 1), "estimated", "crashed", 100, 200)}

@@ -11,20 +11,21 @@ import (
 // Call is an upstream call that is about to be made. Attempt counts the calls of a request from 1; 0 is an answer out of
 // the cache. Request and attempt name the row: two calls never share both.
 type Call struct {
-	RequestID  string
-	Attempt    int
-	Generation int64
-	Key        string
-	Team       string
-	Model      string
-	Provider   string
-	Deployment string
-	Upstream   string // the model as the provider calls it
-	Credential string
-	Started    time.Time
-	Price      *price.Period // nil: not known; the call costs nothing, and its row is marked as estimated
-	Images     int64         // in the request, where the price has one for them
-	Estimate   Estimate
+	RequestID    string
+	Attempt      int
+	Generation   int64
+	Key          string
+	Team         string
+	Organisation string
+	Model        string
+	Provider     string
+	Deployment   string
+	Upstream     string // the model as the provider calls it
+	Credential   string
+	Started      time.Time
+	Price        *price.Period // nil: not known; the call costs nothing, and its row is marked as estimated
+	Images       int64         // in the request, where the price has one for them
+	Estimate     Estimate
 }
 
 // Estimate is what a call may use, in tokens: what is charged where nothing better is known at its end.
@@ -148,7 +149,7 @@ func (e *ending) used() sdk.Usage {
 // row is the call as the store keeps it.
 func (c *Call) row(e *ending) store.Row {
 	u := e.used()
-	return store.Row{RequestID: c.RequestID, Attempt: c.Attempt, Generation: c.Generation, Key: c.Key, Team: c.Team, Model: c.Model,
+	return store.Row{RequestID: c.RequestID, Attempt: c.Attempt, Generation: c.Generation, Key: c.Key, Team: c.Team, Organisation: c.Organisation, Model: c.Model,
 		Provider: c.Provider, Deployment: c.Deployment, UpstreamModel: c.Upstream, Credential: c.Credential,
 		StartedAt: c.Started, EndedAt: time.UnixMicro(e.ended), Status: status(e.status).String(), Outcome: Outcome(e.outcome).String(),
 		InputTokens: u.TotalInput(), CacheReadTokens: u.CacheRead, CacheWriteTokens: u.CacheWrites(),

@@ -50,7 +50,7 @@ func Verify(ctx context.Context, dir string, s *store.Store, wait time.Duration)
 	}
 	astray, err := s.Astray(ctx)
 	for _, a := range astray {
-		v.add(fmt.Sprintf("sum of %s, key %q, team %q, model %q", a.Day.Format(time.DateOnly), a.Key, a.Team, a.Model),
+		v.add(fmt.Sprintf("sum of %s, key %q, team %q, organisation %q, model %q", a.Day.Format(time.DateOnly), a.Key, a.Team, a.Organisation, a.Model),
 			fmt.Sprintf("has %+d calls, %+d nano-USD beside the rows", a.Calls, a.CostNanoUSD))
 	}
 	return v.found, err

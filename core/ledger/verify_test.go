@@ -112,5 +112,5 @@ func TestVerifyJournals(t *testing.T) {
 	if _, err := db.Exec(`DELETE FROM ledger WHERE attempt = 2; UPDATE ledger SET status = 'refunded'`); err != nil {
 		t.Fatal(err)
 	}
-	f("rows that somebody changed", "row r/1 · refunded, with tokens or a cost\n"+`sum of 2026-11-29, key "k", team "t", model "m" · has +1 calls, +3000 nano-USD beside the rows`+"\n")
+	f("rows that somebody changed", "row r/1 · refunded, with tokens or a cost\n"+`sum of 2026-11-29, key "k", team "t", organisation "o", model "m" · has +1 calls, +3000 nano-USD beside the rows`+"\n")
 }

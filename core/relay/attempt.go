@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -235,7 +237,11 @@ func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
 	a.signing = Signing{Method: out.Method, Base: a.place.Base, Target: out.Target, Fields: a.fields, Segments: out.Segments}
 	lines, err := c.Authorize(&a.signing)
 	if err != nil {
-		a.Log.Error("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
+		level := slog.LevelError
+		if c.Own {
+			level = slog.LevelInfo
+		}
+		a.Log.Log(context.Background(), level, "credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
 		return sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")
 	}
 	a.authorized = lines

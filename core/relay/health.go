@@ -111,6 +111,9 @@ func (a *active) tellHealth(f *sdk.Failure, o outcome) {
 		if o.hold == theDeployment {
 			at.Hold = f.RetryAfter
 		}
+		if c := a.rec.Credential; c != nil && c.Own && f.Kind == sdk.UpstreamModel { // the account may not use it
+			at.Neutral = true
+		}
 	}
 	a.pass.Done(at)
 	if f == nil || a.credential == noCredential || o.hold != theCredential || a.up.Care == nil {

@@ -50,9 +50,16 @@ type Upstream struct {
 	warned  atomic.Int64 // when it was logged last that it cannot be reached, in Unix nanoseconds
 }
 
+// With gives the upstream with other credentials and their secrets, and nothing known of the rates of these.
+func (u *Upstream) With(credentials []*Credential, secrets []string) *Upstream {
+	return &Upstream{Deployment: u.Deployment, Pool: u.Pool, Plugin: u.Plugin, Credentials: credentials, Errors: u.Errors, Secrets: secrets,
+		Places: u.Places, Health: u.Health, Care: u.Care}
+}
+
 // Credential is one of the accounts that a provider may be asked with.
 type Credential struct {
 	Name string
+	Own  bool // the caller's: what is not to be had with it is no fault of the deployment, nor a matter for the operator
 	// Authorize gives the header lines that authorize a request; nil: there are none. What it gives stays as it is.
 	Authorize func(s *Signing) ([]byte, error)
 	// Refused says that an upstream did not take lines of Authorize's, and tells whether others are to be had at once; nil:

@@ -121,7 +121,7 @@ func (w *wave) seen(t *target, in *Statistics, now time.Time) Seen {
 	if t.backend < 0 || w.readings[t.backend].request != w.request {
 		return s
 	}
-	if stage, state := w.ill(t); state != nil {
+	if stage, state := w.ill(t, nil, time.Time{}); state != nil {
 		kept := *state
 		kept.Until = now.Round(0).Add(state.Until.Sub(now)) // on the wall clock as far away as on the one that it was read from
 		s.Stage, s.State = stage, &kept

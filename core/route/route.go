@@ -92,6 +92,10 @@ type Request struct {
 	Now         time.Time
 	Warm        map[string]float64 // by deployment: the share of the input that its prompt cache should hold; see Warmth
 	KeepPrints  bool               // keep what policies print: it may hold a user's data
+
+	// Accounts gives the accounts with which the request asks a deployment in the place of the table's; none: the table's.
+	// Where it cannot ask it at all, why says so. It is called from several goroutines. Nil: always the table's.
+	Accounts func(d *catalog.Deployment) (own []Account, why string)
 }
 
 // MaxAlso is how many names a request may give beside the first.

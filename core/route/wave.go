@@ -106,8 +106,17 @@ func (x *expansion) survey(list []branch) {
 	}
 }
 
-// ill says which stage refuses a deployment for its health, and the state that it is in; "" where none does.
-func (w *wave) ill(t *target) (stage string, s *health.State) {
+// own gives the accounts that the request brings for a deployment itself, or why it cannot ask it.
+func (x *expansion) own(t *target) (own []Account, why string) {
+	if x.q.Accounts == nil {
+		return nil, ""
+	}
+	return x.q.Accounts(t.Deployment)
+}
+
+// ill says which stage refuses a deployment for its health, and the state that it is in; "" where none does. Accounts of
+// the request's own stand in the place of the table's.
+func (w *wave) ill(t *target, own []Account, now time.Time) (stage string, s *health.State) {
 	if t.backend >= 0 {
 		if s := w.readings[t.backend].bad; s != nil {
 			if s.Phase == health.Quarantined {
@@ -115,6 +124,9 @@ func (w *wave) ill(t *target) (stage string, s *health.State) {
 			}
 			return "health", s
 		}
+	}
+	if len(own) > 0 {
+		return illOf(own, now)
 	}
 	for _, account := range t.accounts {
 		worst := w.worst(account)
@@ -129,6 +141,28 @@ func (w *wave) ill(t *target) (stage string, s *health.State) {
 		stage = "credential"
 	}
 	return stage, s
+}
+
+// illOf is the end of ill for accounts of the request's own, which nobody else has read.
+func illOf(own []Account, now time.Time) (stage string, s *health.State) {
+	for _, account := range own {
+		var worst *health.State
+		for _, b := range account {
+			if b.Ready(now) {
+				continue
+			}
+			if state := b.Look(now); !state.OK && (worst == nil || state.Until.After(worst.Until)) {
+				worst = &state
+			}
+		}
+		if worst == nil {
+			return "", nil
+		}
+		if s == nil || worst.Until.Before(s.Until) {
+			s = worst
+		}
+	}
+	return "credential", s
 }
 
 // worst gives the state of an account that lasts longest; nil where it is ready.
