@@ -29,12 +29,15 @@ func newDrill() *cobra.Command {
 		Short: "Let a provider fail in every way, and see what clients get",
 		Long: "Start a gateway of its own with the configuration, put a provider that misbehaves before the healthy ones, and ask,\n" +
 			"streamed and whole, in two dialects. No provider is called and nothing is charged: all of them are played by the demo\n" +
-			"plugin. Models, routers, policies, retries and commit rules are the configuration's; time limits are the drill's own.\n\n" +
+			"plugin. Models, routers, policies, retries and commit rules are the configuration's; time limits are the drill's own.\n" +
+			"Then clients misbehave: they leave at every stage, or read slowly.\n\n" +
 			"  pass     the right answer was served\n" +
 			"  safe     a clear error, and nothing wrong was shown\n" +
 			"  partial  content, then an error, where another candidate could still have served\n" +
 			"  fail     no answer in time, a failure that looks like success, or wrong bytes\n\n" +
-			"The exit code is 4 where anything is partial or failed.",
+			"An answer that takes over 100 ms more than its limit fails. The exit code is 4 where anything is partial or failed.\n\n" +
+			"The faults are the demo provider's, for other uses too: a deployment {provider: demo, model: fault-NAME} plays one, and a\n" +
+			"chat completion to any of the demo's models may ask for one by the header x-demo-fault: NAME.",
 		Example: "  penstock drill                       # the built-in demo\n  penstock drill -c penstock.yaml --only 'stall|reset'",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
@@ -171,7 +174,11 @@ func (d *drill) all(ctx context.Context, only *regexp.Regexp) (*drillReport, err
 		if !only.MatchString(f.Name) {
 			continue
 		}
-		got, err := d.play(ctx, &f)
+		play := d.play
+		if f.Storm {
+			play = d.storm
+		}
+		got, err := play(ctx, &f)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -181,7 +188,7 @@ func (d *drill) all(ctx context.Context, only *regexp.Regexp) (*drillReport, err
 		if !only.MatchString(c.name) {
 			continue
 		}
-		got, err := d.leave(ctx, &c)
+		got, err := d.leave(ctx, &c, tongues())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}

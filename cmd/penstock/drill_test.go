@@ -129,8 +129,8 @@ func TestDrill(t *testing.T) {
 		}
 		return r
 	}
-	if r := report("--only", "^(500|reset-midstream|client-gone-in-body)$"); r.Pass != 2 || r.Safe != 1 || len(r.Faults) != 3 || r.Faults[0].Name != "reset-midstream" {
-		t.Errorf("%+v, want two that pass and one that is safe", r)
+	if r := report("--only", "^(500|503-storm|reset-midstream|client-gone-in-body)$"); r.Pass != 3 || r.Safe != 1 || len(r.Faults) != 4 || r.Faults[0].Name != "reset-midstream" {
+		t.Errorf("%+v, want three that pass and one that is safe", r)
 	}
 	write("penstock.yaml", operators)
 	write("first.star", "\"\"\"first: all there is.\"\"\"\n\ndef route(req, models):\n    return [m.name for m in models]\n")

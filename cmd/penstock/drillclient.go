@@ -25,6 +25,7 @@ type tongue struct {
 	path func(model string, stream bool) string
 	body func(model, say string, stream bool) any
 	read func(s *sighting, data []byte) error // a frame of a stream, or a whole body
+	end  string                               // stands in the last event of a stream
 }
 
 // tongues are the dialects that a drill asks in: one that the demo speaks itself, and one that is translated.
@@ -43,10 +44,10 @@ func tongues() []tongue {
 	return []tongue{
 		{"openai-chat", at("/v1/chat/completions"), func(model, say string, stream bool) any {
 			return request{Model: model, Stream: stream, Messages: []turn{{"user", say}}}
-		}, readChat},
+		}, readChat, "[DONE]"},
 		{"anthropic", at("/v1/messages"), func(model, say string, stream bool) any {
 			return request{Model: model, Max: 1000, Stream: stream, Messages: []turn{{"user", say}}}
-		}, readMessages},
+		}, readMessages, "message_stop"},
 	}
 }
 
@@ -134,22 +135,33 @@ func (s *sighting) fail(e *seenError) {
 // patience is when a client of a drill gives up: long after the gateway should have.
 const patience = 10 * time.Second
 
-// ask asks for a model in every way, n at once.
-func (d *drill) ask(ctx context.Context, n int) []*sighting {
+// visitor is a client that asks for what has a right answer; f nil is the usual one.
+func visitor(t *tongue, stream bool, f *demo.Fault) *sighting {
+	s := &sighting{dialect: t.name, stream: stream, say: prompt}
+	if f != nil {
+		s.say = f.Answer(prompt)
+	}
+	return s
+}
+
+// ask asks for a model in every way, as often as is said, n at once.
+func (d *drill) ask(ctx context.Context, f *demo.Fault, times, n int) []*sighting {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
 	defer client.CloseIdleConnections()
 	var list []*sighting
 	room := make(chan struct{}, n)
 	var asking sync.WaitGroup
-	for _, t := range tongues() {
-		for _, stream := range []bool{false, true} {
-			s := &sighting{dialect: t.name, stream: stream, say: prompt}
-			list = append(list, s)
-			room <- struct{}{}
-			asking.Go(func() {
-				s.see(ctx, client, d, &t, d.plan.model)
-				<-room
-			})
+	for range times {
+		for _, t := range tongues() {
+			for _, stream := range []bool{false, true} {
+				s := visitor(&t, stream, f)
+				list = append(list, s)
+				room <- struct{}{}
+				asking.Go(func() {
+					s.see(ctx, client, d, &t, d.plan.model)
+					<-room
+				})
+			}
 		}
 	}
 	asking.Wait()
@@ -160,7 +172,7 @@ func (d *drill) ask(ctx context.Context, n int) []*sighting {
 func (s *sighting) see(ctx context.Context, client *http.Client, d *drill, t *tongue, model string) {
 	began := time.Now()
 	defer func() { s.took = time.Since(began) }()
-	req, err := d.request(ctx, t, model, s.say, s.stream)
+	req, err := d.request(ctx, t, model, s.stream)
 	if err != nil {
 		s.err = err
 		return
@@ -181,8 +193,8 @@ func (s *sighting) see(ctx context.Context, client *http.Client, d *drill, t *to
 }
 
 // request makes a request in a dialect.
-func (d *drill) request(ctx context.Context, t *tongue, model, say string, stream bool) (*http.Request, error) {
-	body, err := json.Marshal(t.body(model, say, stream))
+func (d *drill) request(ctx context.Context, t *tongue, model string, stream bool) (*http.Request, error) {
+	body, err := json.Marshal(t.body(model, prompt, stream))
 	if err != nil {
 		return nil, err
 	}
@@ -209,16 +221,16 @@ func (s *sighting) read(resp *http.Response, t *tongue) error {
 	lines := bufio.NewReader(io.LimitReader(resp.Body, maxSeen))
 	for {
 		line, err := lines.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
 		if data, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "data:"); ok {
 			if err := t.read(s, []byte(strings.TrimSpace(data))); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return nil
 		}
 	}
 }

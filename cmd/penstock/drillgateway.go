@@ -188,7 +188,7 @@ func (d *drill) find(ctx context.Context) error {
 
 // healthy asks while all is well: what goes wrong later is then the fault's doing.
 func (d *drill) healthy(ctx context.Context) error {
-	for _, s := range d.ask(ctx, atOnce) {
+	for _, s := range d.ask(ctx, nil, 1, atOnce) {
 		if !s.right() {
 			return fmt.Errorf("model %s: with all providers healthy the client saw: %s\n%s", d.plan.model, s.describe(), d.gateway.said())
 		}
@@ -213,7 +213,7 @@ func (d *drill) play(ctx context.Context, f *demo.Fault) (drillResult, error) {
 	if f.Large {
 		n = 1 // it keeps a processor busy
 	}
-	for _, s := range d.ask(ctx, n) {
+	for _, s := range d.ask(ctx, f, 1, n) {
 		v := s.judge(f, d.limit(f))
 		if v.worse(r.Verdict) || r.Saw == "" {
 			r.Verdict, r.Saw = v, s.describe()
@@ -235,13 +235,9 @@ const slack = 100 * time.Millisecond
 
 // limit is how long an answer may take.
 func (d *drill) limit(f *demo.Fault) time.Duration {
-	wait := drillWait
-	if f.Endless || f.Large {
-		wait = drillTotal
-	}
-	limit, err := time.ParseDuration(wait)
-	if err != nil { // the texts are constants
-		panic(err)
+	limit := drillWait
+	if f.Endless || f.Large || f.Long {
+		limit = drillTotal
 	}
 	return limit + d.usual + slack
 }

@@ -4,57 +4,97 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/admin"
 	"github.com/penstock-gateway/penstock/plugins/demo"
 )
 
 // clientFault is a client that misbehaves.
 type clientFault struct {
 	name, says string
-	provider   string // the fault that the provider plays meanwhile; "": it is well
-	do         func(c *rude) error
+	provider   string        // the fault that the provider plays meanwhile; "": it is well
+	alone      bool          // nobody stands behind that provider
+	quiet      time.Duration // after the client has left, in which the provider must not be asked again
+	do         func(ctx context.Context, c *rude) error
 }
 
 // clientFaults lists what clients do wrong.
 func clientFaults() []clientFault {
+	waits := func(ctx context.Context, c *rude) error { return c.wait(ctx) }
 	return []clientFault{
-		{"client-gone-in-body", "the client leaves within its request", "", func(c *rude) error { return c.send(0.5) }},
-		{"client-gone-before-head", "the client leaves before the answer begins", "stall-before-head", func(c *rude) error { return c.send(1) }},
-		{"client-gone-midstream", "the client leaves in the midst of the answer", "endless-trickle", func(c *rude) error {
-			if err := c.send(1); err != nil {
+		{name: "client-gone-in-body", says: "the client leaves within its request", do: func(_ context.Context, c *rude) error { return c.send(0.5) }},
+		{name: "client-gone-before-head", says: "the client leaves before the answer begins", provider: "stall-before-head", do: waits},
+		{name: "client-gone-before-content", says: "the client leaves before the first content", provider: "stall-before-content", do: waits},
+		{name: "client-gone-in-backoff", says: "the client leaves while the provider is left alone for a second", provider: "503-soon", alone: true,
+			quiet: 1200 * time.Millisecond, do: func(ctx context.Context, c *rude) error {
+				if err := c.wait(ctx); err != nil {
+					return err
+				}
+				_, err := c.d.idle(ctx, drillWait)
 				return err
-			}
+			}},
+		{name: "client-gone-midstream", says: "the client leaves in the midst of the answer", provider: "endless-trickle", do: func(_ context.Context, c *rude) error {
 			return c.until("eight")
 		}},
-		{"client-gone-at-end", "the client leaves once it has the whole answer", "", func(c *rude) error {
-			if err := c.send(1); err != nil {
-				return err
-			}
-			return c.until("[DONE]")
+		{name: "client-gone-at-end", says: "the client leaves once it has the whole answer", do: func(_ context.Context, c *rude) error {
+			return c.until(c.tongue.end)
 		}},
+		{name: "client-slow", says: "the client reads a long answer slowly", provider: "long-answer", do: func(_ context.Context, c *rude) error { return c.creep() }},
 	}
 }
 
 // rude is a client on a bare connection.
 type rude struct {
+	d       *drill
+	fault   *demo.Fault // of the provider; nil: none
+	due     int64       // how often it is met in all when each of the clients is
+	tongue  *tongue
 	conn    net.Conn
-	request []byte
+	request *http.Request
+	wire    []byte // the request
 }
 
 // send writes a share of the request.
 func (c *rude) send(share float64) error {
-	_, err := c.conn.Write(c.request[:int(share*float64(len(c.request)))])
+	_, err := c.conn.Write(c.wire[:int(share*float64(len(c.wire)))])
 	return err
 }
 
-// until reads the answer up to a text.
+// wait sends the request and waits until the provider has been asked.
+func (c *rude) wait(ctx context.Context) error {
+	if err := c.send(1); err != nil {
+		return err
+	}
+	for until := time.Now().Add(patience); ; {
+		n, err := c.d.met(ctx, c.fault)
+		switch {
+		case err != nil:
+			return err
+		case n >= c.due:
+			return nil
+		case time.Now().After(until):
+			return fmt.Errorf("the provider was not asked within %v", patience)
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// until sends the request and reads the answer up to a text.
 func (c *rude) until(text string) error {
+	if err := c.send(1); err != nil {
+		return err
+	}
 	lines := bufio.NewReader(io.LimitReader(c.conn, maxSeen))
 	for {
 		line, err := lines.ReadString('\n')
@@ -67,44 +107,154 @@ func (c *rude) until(text string) error {
 	}
 }
 
-// leave lets a client misbehave: the next one is served, and nothing goes on for the first.
-func (d *drill) leave(ctx context.Context, f *clientFault) (drillResult, error) {
-	r := drillResult{Name: f.name, Verdict: failed, says: f.says}
-	config, err := d.plan.with(faultNamed(f.provider))
+// creep sends the request and reads the whole answer slowly; the error says what is wrong with that.
+func (c *rude) creep() error {
+	if t, ok := c.conn.(*net.TCPConn); ok {
+		_ = t.SetReadBuffer(64 << 10) // with the system's own, which grows, the answer would wait there and not in the gateway
+	}
+	if err := c.send(1); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(slow{c.conn}, slowBite), c.request)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	s := visitor(c.tongue, true, c.fault)
+	s.status = resp.StatusCode
+	if s.err = s.read(resp, c.tongue); !s.right() {
+		return errors.New(s.describe())
+	}
+	return nil
+}
+
+// How slowly a slow client reads: about a megabyte a second.
+const (
+	slowBite  = 4 << 10
+	slowEvery = 4 * time.Millisecond
+)
+
+// slow reads a little at a time.
+type slow struct{ net.Conn }
+
+func (s slow) Read(p []byte) (int, error) {
+	time.Sleep(slowEvery)
+	return s.Conn.Read(p[:min(len(p), slowBite)])
+}
+
+// leave lets a client of each of some dialects misbehave: the next ones are served, and nothing goes on for the first.
+func (d *drill) leave(ctx context.Context, f *clientFault, in []tongue) (drillResult, error) {
+	r := drillResult{Name: f.name, Verdict: passed, says: f.says, Saw: "the next client had the right answer, and nothing was left running"}
+	config, err := d.plan.write(faultNamed(f.provider), f.alone)
 	if err == nil {
 		err = d.gateway.load(ctx, config)
 	}
 	if err != nil {
 		return r, err
 	}
-	began := time.Now()
-	if err := d.misbehave(ctx, f); err != nil {
-		r.Saw = err.Error()
-		return r, nil
+	took, wrong, err := d.misbehave(ctx, f, in)
+	if err != nil {
+		return r, err
 	}
+	r.Millis = took.Milliseconds()
 	if config, err = d.plan.with(nil); err == nil {
 		err = d.gateway.load(ctx, config)
 	}
 	if err != nil {
 		return r, err
 	}
-	for _, s := range d.ask(ctx, atOnce) {
-		if !s.right() {
-			r.Saw = "the next client, " + s.describe()
-			return r, nil
+	for _, s := range d.ask(ctx, nil, 1, atOnce) {
+		if wrong == "" && !s.right() {
+			wrong = "the next client, " + s.describe()
 		}
 	}
-	idle, err := d.idle(ctx)
+	if wrong != "" {
+		r.Verdict, r.Saw = failed, wrong
+	}
+	return r, ctx.Err()
+}
+
+// misbehave is a visit of clients that misbehave. It gives the time after which nothing went on for them any more, and what
+// was wrong; "" is nothing.
+func (d *drill) misbehave(ctx context.Context, f *clientFault, in []tongue) (took time.Duration, wrong string, err error) {
+	fault, limit := faultNamed(f.provider), drillWait+d.usual+slack
+	if fault != nil {
+		limit = d.limit(fault)
+	}
+	before, err := d.met(ctx, fault)
 	if err != nil {
-		return r, err
+		return 0, "", err
 	}
-	r.Millis = time.Since(began).Milliseconds()
-	if !idle {
-		r.Saw = "the provider's answer is still read"
-		return r, nil
+	faults := make([]error, len(in))
+	var visits sync.WaitGroup
+	for i := range in {
+		visits.Go(func() {
+			faults[i] = d.visit(ctx, f, &rude{d: d, fault: fault, due: before + int64(len(in)), tongue: &in[i]})
+		})
 	}
-	r.Verdict, r.Saw = passed, "the next client had the right answer, and nothing was left running"
-	return r, nil
+	visits.Wait()
+	left := time.Now()
+	for i, err := range faults {
+		if err != nil {
+			return 0, in[i].name + ": " + err.Error(), ctx.Err()
+		}
+	}
+	idle, err := d.idle(ctx, limit)
+	if err != nil || !idle {
+		return 0, "the provider's answer is still read " + limit.String() + " later", err
+	}
+	took = time.Since(left)
+	if f.quiet > 0 {
+		if err := pause(ctx, f.quiet); err != nil {
+			return took, "", err
+		}
+		if n, err := d.met(ctx, fault); err != nil || n != before+int64(len(in)) {
+			return took, "the provider was asked again when the client had left", err
+		}
+	}
+	return took, "", nil
+}
+
+// visit is the client's part: a connection, what it does wrong there, and its leaving.
+func (d *drill) visit(ctx context.Context, f *clientFault, c *rude) (err error) {
+	model := d.plan.model
+	if f.alone { // behind a router there may be others
+		model = d.plan.at.model
+	}
+	if c.request, err = d.request(ctx, c.tongue, model, true); err != nil {
+		return err
+	}
+	var wire bytes.Buffer
+	if err := c.request.Write(&wire); err != nil {
+		return err
+	}
+	c.wire = wire.Bytes()
+	dialer := net.Dialer{Timeout: patience}
+	if c.conn, err = dialer.DialContext(ctx, "tcp", c.request.URL.Host); err != nil {
+		return err
+	}
+	defer c.conn.Close()
+	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	return f.do(ctx, c)
+}
+
+// idle waits until no provider is asked any more, or a limit is over.
+func (d *drill) idle(ctx context.Context, limit time.Duration) (bool, error) {
+	for until := time.Now().Add(limit); ; {
+		list, err := d.backends(ctx)
+		if err != nil {
+			return false, err
+		}
+		busy := slices.ContainsFunc(list, func(b admin.Backend) bool { return b.InFlight > 0 })
+		if !busy || time.Now().After(until) {
+			return !busy, nil
+		}
+		if err := pause(ctx, pollEvery); err != nil {
+			return false, err
+		}
+	}
 }
 
 // faultNamed finds a fault; nil where there is none of that name.
@@ -115,55 +265,4 @@ func faultNamed(name string) *demo.Fault {
 		}
 	}
 	return nil
-}
-
-// misbehave is one visit of a client that leaves.
-func (d *drill) misbehave(ctx context.Context, f *clientFault) error {
-	t := tongues()[0]
-	req, err := d.request(ctx, &t, d.plan.model, prompt, true)
-	if err != nil {
-		return err
-	}
-	var wire bytes.Buffer
-	if err := req.Write(&wire); err != nil {
-		return err
-	}
-	dialer := net.Dialer{Timeout: patience}
-	conn, err := dialer.DialContext(ctx, "tcp", req.URL.Host)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	return f.do(&rude{conn, wire.Bytes()})
-}
-
-// idle waits until no provider is asked any more: at most until the limit of a request.
-func (d *drill) idle(ctx context.Context) (bool, error) {
-	limit, err := time.ParseDuration(drillTotal)
-	if err != nil { // the text is a constant
-		panic(err)
-	}
-	for until := time.Now().Add(limit + time.Second); ; {
-		var list []struct {
-			InFlight int64 `json:"in_flight"`
-		}
-		if err := d.gateway.admin(ctx, http.MethodGet, "/admin/v1/health", nil, &list); err != nil {
-			return false, err
-		}
-		busy := false
-		for _, b := range list {
-			busy = busy || b.InFlight > 0
-		}
-		if !busy || time.Now().After(until) {
-			return !busy, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -70,8 +71,9 @@ const drillProvider = "drill-"
 
 // The limits of a drill: short, so that it is soon over.
 const (
-	drillWait  = "400ms" // to connect, for the first content, between two pieces
-	drillTotal = "3s"
+	drillWait  = 400 * time.Millisecond // to connect, for the first content, between two pieces
+	drillTotal = 3 * time.Second
+	drillOpen  = 500 * time.Millisecond // between a failure too many and the first probe
 )
 
 // without are members of a configuration that a drill does not take over: doors, stores and whatever speaks to others.
@@ -82,7 +84,10 @@ var without = [...]string{"source", "listen", "admin", "tls", "plugin_dirs", "pl
 type object = map[string]any
 
 // with writes the configuration in which a fault is played; nil: all is well.
-func (p *drillPlan) with(f *demo.Fault) ([]byte, error) {
+func (p *drillPlan) with(f *demo.Fault) ([]byte, error) { return p.write(f, false) }
+
+// write is with, for a fault that perhaps nobody stands behind.
+func (p *drillPlan) write(f *demo.Fault, alone bool) ([]byte, error) {
 	var doc object
 	if err := yaml.Unmarshal(p.text, &doc); err != nil {
 		return nil, fmt.Errorf("%s: %v", p.source, err)
@@ -101,6 +106,9 @@ func (p *drillPlan) with(f *demo.Fault) ([]byte, error) {
 				m["strategy"] = "ordered" // the order must not depend on luck or on what was measured
 			}
 			m["deployments"] = p.deployments(name, m, f)
+			if alone && name == p.at.model {
+				m["deployments"] = m["deployments"].([]any)[p.at.index : p.at.index+1]
+			}
 		}
 	}
 	providers[drillProvider+"healthy"] = object{"plugin": "demo"}
@@ -115,13 +123,22 @@ func (p *drillPlan) with(f *demo.Fault) ([]byte, error) {
 		}
 	}
 	doc["keys"] = []object{{"name": "drill", "secret": p.key}}
-	doc["timeout"] = object{"connect": drillWait, "first_content": drillWait, "idle": drillWait, "total": drillTotal}
+	doc["timeout"] = object{"connect": drillWait.String(), "first_content": drillWait.String(), "idle": drillWait.String(), "total": drillTotal.String()}
 	retry, _ := doc["retry"].(object)
 	if retry == nil {
 		retry = object{}
 	}
 	retry["backoff"] = object{"first": "10ms", "max": "100ms"}
+	if alone {
+		retry["attempts"], retry["backoff"] = 2, object{"first": "10ms", "max": "2s"}
+	}
 	doc["retry"] = retry
+	breaker, _ := doc["breaker"].(object)
+	if breaker == nil {
+		breaker = object{}
+	}
+	breaker["open_for"] = drillOpen.String()
+	doc["breaker"] = breaker
 	return json.Marshal(doc)
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/plugins/demo"
 )
 
@@ -18,7 +19,7 @@ func allTongues() []tongue {
 	return append(tongues(),
 		tongue{"openai-responses", func(string, bool) string { return "/v1/responses" }, func(model, say string, stream bool) any {
 			return object{"model": model, "input": say, "stream": stream}
-		}, readResponses},
+		}, readResponses, "response.completed"},
 		tongue{"gemini", func(model string, stream bool) string {
 			if stream {
 				return "/v1beta/models/" + model + ":streamGenerateContent?alt=sse"
@@ -26,7 +27,7 @@ func allTongues() []tongue {
 			return "/v1beta/models/" + model + ":generateContent"
 		}, func(_, say string, _ bool) any {
 			return object{"contents": []object{{"role": "user", "parts": []object{{"text": say}}}}}
-		}, readGemini})
+		}, readGemini, "finishReason"})
 }
 
 // readResponses reads a response of OpenAI's newer dialect or an event of one.
@@ -134,7 +135,7 @@ func TestFaults(t *testing.T) {
 	well := func(when string) {
 		for _, tongue := range allTongues() {
 			for _, stream := range []bool{false, true} {
-				saw := &sighting{dialect: tongue.name, stream: stream, say: prompt}
+				saw := visitor(&tongue, stream, nil)
 				if saw.see(t.Context(), http1, d, &tongue, "well"); !saw.right() {
 					t.Errorf("%s: %s", when, saw.describe())
 				}
@@ -177,7 +178,7 @@ func playFault(t *testing.T, client *http.Client, d *drill, f *demo.Fault, in []
 	var asking sync.WaitGroup
 	for _, tongue := range in {
 		for _, stream := range []bool{false, true} {
-			saw := &sighting{dialect: tongue.name, stream: stream, say: prompt}
+			saw := visitor(&tongue, stream, f)
 			list = append(list, saw)
 			asking.Go(func() { saw.see(t.Context(), client, d, &tongue, f.Name) })
 		}
@@ -197,6 +198,39 @@ func playFault(t *testing.T, client *http.Client, d *drill, f *demo.Fault, in []
 	}
 	if !met {
 		t.Errorf("%s: the provider that misbehaves was not asked", f.Name)
+	}
+}
+
+// TestClientsMisbehave lets clients of every dialect leave at each stage, or read slowly: nothing goes on for them, and the
+// next ones are served.
+func TestClientsMisbehave(t *testing.T) {
+	const text = "providers: {one: {plugin: demo}, two: {plugin: demo}}\nmodels: {m: {deployments: [{provider: one, model: echo}, {provider: two, model: echo}]}}\n"
+	s := serveText(t, text+"keys: [{name: dev, secret: "+testKey+"}]\n")
+	cfg, err := config.Load(s.file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := newDrillPlan(cfg, []byte(text), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &drill{plan: plan, gateway: &drilled{dir: s.dir, ready: s.readyFile}, usual: 20 * time.Second} // here no limit is a verdict
+	for _, f := range clientFaults() {
+		if got, err := d.leave(t.Context(), &f, allTongues()); err != nil || got.Verdict != passed {
+			t.Errorf("%s: %s, %s, %v", f.name, got.Verdict, got.Saw, err)
+		}
+	}
+}
+
+// TestFaultHeader: a chat completion asks all of the demo's deployments that it comes to for a fault by a header.
+func TestFaultHeader(t *testing.T) {
+	s := serveText(t, "providers: {one: {plugin: demo}, two: {plugin: demo}}\nmodels: {m: {deployments: [{provider: one, model: echo}, {provider: two, model: fault-500}]}}\n"+
+		"keys: [{name: dev, secret: "+testKey+"}]\nserver_timing: attempts\nretry: {attempts: 2}\n")
+	for header, want := range map[string]string{"": "one#1 200", "529": "two#2 529", "plugin-killed": "one#1 400"} {
+		a := s.post("/v1/chat/completions", askWhole, demo.FaultHeader, header)
+		if got := a.header.Get("Server-Timing"); !strings.Contains(got, `desc="`+want+`"`) {
+			t.Errorf("%q: %d %q, want %s", header, a.status, got, want)
+		}
 	}
 }
 

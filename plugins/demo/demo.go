@@ -28,6 +28,10 @@ const (
 	ExpensivePrice  = 10
 )
 
+// FaultHeader is the header by which a chat completion asks any model for a fault: "x-demo-fault: 503". What is done to the
+// plugin's own process, or to connections, is the configuration's alone to ask for.
+const FaultHeader = "x-demo-fault"
+
 // New makes the provider. Its upstream starts when it is first configured, and ends with the process or with Close.
 func New() sdk.Provider {
 	p := &provider{self: map[string]func(){}}
@@ -56,7 +60,7 @@ func (p *provider) Manifest() sdk.Manifest {
 		Dialects: []sdk.Dialect{
 			{Name: "demo", Path: "/say", Framing: "ndjson", Terminated: true},
 			{
-				Name: "openai-chat", Path: "/chat/completions", Framing: "sse", Terminated: true,
+				Name: "openai-chat", Path: "/chat/completions", Framing: "sse", Terminated: true, Forward: []string{FaultHeader},
 				Splice: []sdk.Splice{
 					{Op: "replace", At: "/model", Value: json.RawMessage(`"{model}"`)},
 					{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage(`true`), When: "stream", Hides: "usage"},

@@ -29,6 +29,8 @@ type Fault struct {
 	Large   bool // it goes on without a pause until it is found to be too large
 	Size    bool // the request is too large for the model: one with a larger context may serve it
 	Process bool // it is done to the plugin's process, with all that is in it
+	Long    bool // the answer is a long one, see Answer
+	Storm   bool // it is over some time after it was first met, see StormTime
 
 	play func(*scene)
 	self func() // done to the plugin's own process, also when it is asked to encode
@@ -40,6 +42,20 @@ const trickle = 100 * time.Millisecond
 
 // stallTimeout bounds how long a stalled answer waits for its peer to leave.
 const stallTimeout = 2 * time.Minute
+
+// StormTime is how long a storm lasts, from its first request. When nobody has asked for ten times as long, another begins.
+const StormTime = time.Second
+
+// longTimes is how often a long answer says the prompt: more than the buffers on its way hold.
+const longTimes = 1 << 14
+
+// Answer is the right answer to a prompt.
+func (f *Fault) Answer(prompt string) string {
+	if f.Long {
+		return strings.Repeat(prompt, longTimes)
+	}
+	return prompt
+}
 
 // Faults lists what the provider can do wrong.
 func Faults() []Fault {
@@ -100,6 +116,7 @@ func stalled() []Fault {
 			}
 			s.end()
 		}},
+		{Name: "long-answer", Says: "the answer is the prompt said 16384 times", Right: true, Long: true, play: func(s *scene) { s.tell(s.long()) }},
 		{Name: "endless-trickle", Says: "the answer goes on past the limit of the request", Late: true, Endless: true, play: func(s *scene) {
 			s.head(s.media())
 			s.send(s.opening + s.begun)
@@ -133,6 +150,16 @@ func refusals() []Fault {
 		status("500", 500, "server_error", "", "the server had an error"),
 		{Name: "502", Says: "502 with a page", play: func(s *scene) { s.whole(502, "text/html", page) }},
 		status("503", 503, "server_error", "", "the service is unavailable"),
+		{Name: "503-soon", Says: "503, retry-after a second", play: func(s *scene) {
+			s.fail(503, "server_error", "", "the service is unavailable for a moment", "Retry-After: 1")
+		}},
+		{Name: "503-storm", Says: "503 to all for a second, then right answers", Storm: true, Right: true, play: func(s *scene) {
+			if s.since < StormTime {
+				s.fail(503, "server_error", "", "the service is unavailable")
+				return
+			}
+			s.tell(s.right())
+		}},
 		status("529", 529, "overloaded_error", "", "the service is overloaded"),
 		rate("429-seconds", "429, retry-after in seconds", func() string { return "Retry-After: 7" }),
 		rate("429-date", "429, retry-after as a date", func() string { return "Retry-After: " + time.Now().Add(7*time.Second).UTC().Format(http.TimeFormat) }),

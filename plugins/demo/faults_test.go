@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"syscall"
@@ -194,4 +195,109 @@ func TestFaultNames(t *testing.T) {
 	if len(seen) < 40 {
 		t.Errorf("%d faults, want the issue's list", len(seen))
 	}
+}
+
+// ask sends one chat completion with a header, and gives its status and text.
+func (u *upstream) ask(t *testing.T, model, fault string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequest("POST", u.url+"/chat/completions", strings.NewReader(`{"model":"`+model+`","messages":[{"content":"hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fault != "" {
+		req.Header.Set(FaultHeader, fault)
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// TestFaultHeader: a request may ask any model for a fault, but for one that harms more than itself; faults are counted.
+func TestFaultHeader(t *testing.T) {
+	u, _ := upstreamFor(t)
+	f := func(model, fault string, status int, says string) {
+		t.Helper()
+		if got, text := u.ask(t, model, fault); got != status || !strings.Contains(text, says) {
+			t.Errorf("%s with %q: %d %s; want %d and %q", model, fault, got, text, status, says)
+		}
+	}
+	f(Echo, "", 200, `"content":"hi"`)
+	f(Echo, "529", 529, "overloaded")
+	f(FaultModel+"500", "529", 529, "overloaded")
+	f(FaultModel+"500", "", 500, "server_error")
+	f(Echo, "plugin-killed", 400, "no fault that a request may ask for")
+	f(Echo, "nothing-is-called-so", 400, "no fault that a request may ask for")
+	f(Echo, "refused", 404, "one of the connection")
+	if got := u.tally.counts(); len(got) != 2 || got["529"] != 2 || got["500"] != 1 {
+		t.Errorf("counted %v, want 529 twice and 500 once", got)
+	}
+}
+
+// TestStorm: a storm is over after a while, and another begins when nobody has asked for long.
+func TestStorm(t *testing.T) {
+	var met tally
+	at := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	for _, step := range []struct{ after, want time.Duration }{
+		{0, 0}, {StormTime / 2, StormTime / 2}, {9 * StormTime, 9*StormTime + StormTime/2}, {11 * StormTime, 0}, {StormTime, StormTime},
+	} {
+		at = at.Add(step.after)
+		if got := met.add("503-storm", at); got != step.want {
+			t.Errorf("after %v more: %v since the first, want %v", step.after, got, step.want)
+		}
+	}
+	p := &prompt{say: "hi", stream: true}
+	for since, want := range map[time.Duration]string{StormTime - 1: "HTTP/1.1 503 ", StormTime: "HTTP/1.1 200 "} {
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			s := newScene(chatForm(), p)
+			s.conn, s.since = far, since
+			faultNamed(t, "503-storm").play(s)
+		}()
+		if text, err := io.ReadAll(near); err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%v after its beginning: %.60q %v, want %q", since, text, err, want)
+		}
+	}
+}
+
+// TestReadme: the list for people has every fault, and no other.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(string(text)) {
+		if row, ok := strings.CutPrefix(line, "| `"); ok {
+			rows = append(rows, row)
+		}
+	}
+	all := Faults()
+	for i, f := range all {
+		if want := f.Name + "` | " + f.Says + " |\n"; i >= len(rows) || rows[i] != want {
+			t.Errorf("line %d of the table: want %q", i+1, "| `"+want)
+		}
+	}
+	if len(rows) != len(all) {
+		t.Errorf("the table has %d lines, want %d", len(rows), len(all))
+	}
+}
+
+func faultNamed(t *testing.T, name string) *Fault {
+	t.Helper()
+	for _, f := range Faults() {
+		if f.Name == name {
+			return &f
+		}
+	}
+	t.Fatalf("no fault %q", name)
+	return nil
 }

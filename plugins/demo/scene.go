@@ -62,7 +62,8 @@ type scene struct {
 	closing string // how it ends
 	conn    net.Conn
 	pause   func(time.Duration) error
-	err     error // of the first write that failed; later ones do nothing
+	since   time.Duration // the fault was first met
+	err     error         // of the first write that failed; later ones do nothing
 }
 
 // misbehave plays a fault in place of an answer.
@@ -83,7 +84,7 @@ func (u *upstream) misbehave(w http.ResponseWriter, r *http.Request, f *form, p 
 	}
 	defer u.stage.leave(conn)
 	s := newScene(f, p)
-	s.conn = conn
+	s.conn, s.since = conn, u.tally.add(fault.Name, time.Now())
 	s.pause = func(d time.Duration) error { return u.wait(r.Context(), d) }
 	fault.play(s)
 }
@@ -113,6 +114,16 @@ func (s *scene) render(a *answer) (parts []string) {
 
 // right is the whole of the right answer, empty one that says nothing.
 func (s *scene) right() string { return s.opening + s.begun + s.rest + s.closing }
+
+// long is an answer that says the prompt many times over, in pieces of a few kilobytes.
+func (s *scene) long() string {
+	const each = 1 << 7
+	a := &answer{id: "demo-long", input: estimate(s.prompt.bytes), output: estimate(longTimes * len(s.prompt.say))}
+	for range longTimes / each {
+		a.words = append(a.words, strings.Repeat(s.prompt.say, each))
+	}
+	return strings.Join(s.render(a), "")
+}
 
 func (s *scene) empty() string {
 	return strings.Join(s.render(&answer{id: "demo-empty", input: 1}), "")

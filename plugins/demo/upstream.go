@@ -30,6 +30,7 @@ type upstream struct {
 	faults map[string]Fault
 	wait   func(context.Context, time.Duration) error
 	stage  stage
+	tally  tally
 }
 
 // startUpstream starts the server on a free port of the loopback interface; wait is how it waits between words.
@@ -44,6 +45,7 @@ func startUpstream(wait func(context.Context, time.Duration) error) (*upstream, 
 		u.faults[FaultModel+f.Name] = f
 	}
 	mux := http.NewServeMux()
+	mux.Handle("GET "+name+"/faults", &u.tally)
 	mux.HandleFunc("POST "+name+"/say", u.serve(sayForm()))
 	mux.HandleFunc("POST "+name+"/chat/completions", u.serve(chatForm()))
 	u.server = &http.Server{Handler: mux, ReadHeaderTimeout: headTimeout, IdleTimeout: idleTimeout}
@@ -81,7 +83,15 @@ func (u *upstream) serve(f *form) http.HandlerFunc {
 		if p == nil {
 			return
 		}
-		if fault, ok := u.faults[p.model]; ok {
+		name := p.model
+		if asked := r.Header.Get(FaultHeader); asked != "" {
+			name = FaultModel + asked
+			if fault, ok := u.faults[name]; !ok || fault.Process {
+				refuse(w, http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("%s: %q is no fault that a request may ask for", FaultHeader, asked))
+				return
+			}
+		}
+		if fault, ok := u.faults[name]; ok {
 			u.misbehave(w, r, f, p, &fault)
 			return
 		}
