@@ -164,9 +164,7 @@ func TestTurnIsNotNeeded(t *testing.T) {
 		t.Error("the answer has no end")
 	}
 	first.Close()
-	for s.requests.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	comesAbout(t, func() bool { return s.requests.Load() >= 2 })
 	close(held)
 	all.Wait()
 	if open, idle := p.Stats(); dials.Load() != 2 || open != 2 || idle != 2 {

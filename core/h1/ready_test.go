@@ -47,16 +47,20 @@ func keepReady(p *Pool, n int) (end func()) {
 // becomes waits until a pool has a number of idle connections.
 func becomes(t *testing.T, p *Pool, want int) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for {
-		_, idle := p.Stats()
-		if idle == want {
-			return
+	comesAbout(t, func() bool { _, idle := p.Stats(); return idle == want })
+}
+
+// comesAbout polls until a condition holds.
+func comesAbout(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick, end := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("it did not come about within 20 s")
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%d idle, want %d", idle, want)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -106,9 +110,7 @@ func TestReadyAgain(t *testing.T) {
 		t.Errorf("%d connections, want the same 2", conns.Load())
 	}
 	s.CloseClientConnections()
-	for !p.look() {
-		time.Sleep(time.Millisecond) // the close has not arrived yet
-	}
+	comesAbout(t, p.look) // the close takes a moment to arrive
 	for idle := 1; idle > 0; _, idle = p.Stats() {
 		p.look()
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -48,12 +49,14 @@ func newSite(t *testing.T) *site {
 // await polls until a condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	end := time.Now().Add(20 * time.Second)
+	tick, end := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
 	for !holds() {
-		if time.Now().After(end) {
+		select {
+		case <-tick.C:
+		case <-end:
 			t.Fatalf("%s: not within 20 s", what)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -137,69 +140,80 @@ func TestConnectionsAreReadyWhereRequestsGo(t *testing.T) {
 	}
 }
 
+// probed makes probes of one backend after another.
+type probed struct {
+	t        *testing.T
+	up       *site
+	base     *url.URL
+	pool     *h1.Pool
+	network  *Network
+	registry *health.Registry
+	care     *health.Settings
+}
+
+// becomes probes a new backend, whose requests have all failed in some way before, or have not.
+func (p *probed) becomes(name, get string, status int, before *health.Outcome, probes int, want health.Phase) {
+	p.t.Helper()
+	p.up.status.Store(int64(status))
+	b := p.registry.Backend(name)
+	if before != nil {
+		for range p.care.Failures {
+			pass, _ := b.Admit(time.Now(), p.care)
+			o := *before
+			o.Ended = time.Now().Add(-time.Hour)
+			pass.Done(o)
+		}
+	}
+	a := &attendant{network: p.network}
+	a.upkeep.Store(&Upkeep{Provider: "p", Place: func(target string) Place { return Place{p.pool, p.base, target} },
+		Probe: Probe{Every: time.Second, Get: get, Backends: []*health.Backend{b}, Care: p.care, Fields: []byte("X-Version: 1\r\n"), Authorize: p.authorize}})
+	for range probes {
+		a.probe(p.t.Context())
+	}
+	if got := b.Look(time.Now()); got.Phase != want {
+		p.t.Errorf("%s: %+v, want %s", name, got, want)
+	}
+	if s := b.Stats(time.Now()); s.InFlight != 0 || s.P50 != 0 {
+		p.t.Errorf("%s: measured as a request: %+v", name, s)
+	}
+}
+
+func (p *probed) authorize(at Place, fields []byte) ([]byte, error) {
+	if at.Base != p.base || !strings.Contains(string(fields), "X-Version: 1\r\n") {
+		p.t.Errorf("authorized %v with %q", at.Base, fields)
+	}
+	return []byte("Authorization: Bearer k\r\n"), nil
+}
+
 // TestProbe says what each answer does to a backend that is well, and to one that is set aside.
 func TestProbe(t *testing.T) {
-	n, up := newNetwork(), newSite(t)
-	base := parse(t, up.URL+"/v1")[0]
-	pool, free, err := n.Pool(base, Options{})
+	p := &probed{t: t, up: newSite(t), network: newNetwork(), care: health.Defaults()}
+	p.base = parse(t, p.up.URL+"/v1")[0]
+	pool, free, err := p.network.Pool(p.base, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer free()
-	n.slots = make(chan struct{}, 1)
-	registry := health.NewRegistry(n.Log)
-	care := health.Defaults()
-	care.Failures = 2
-	refused := health.Outcome{Kind: sdk.UpstreamError, Unsent: true}
-	failing := health.Outcome{Kind: sdk.UpstreamError, Status: 500}
-	f := func(name, get string, status int, before *health.Outcome, probes int, want health.Phase) {
-		t.Helper()
-		up.status.Store(int64(status))
-		b := registry.Backend(name)
-		if before != nil {
-			for range care.Failures {
-				pass, _ := b.Admit(time.Now(), care)
-				o := *before
-				o.Ended = time.Now().Add(-time.Hour)
-				pass.Done(o)
-			}
-		}
-		u := &Upkeep{Provider: "p", Place: func(target string) Place { return Place{pool, base, target} },
-			Probe: Probe{Every: time.Second, Get: get, Backends: []*health.Backend{b}, Care: care, Fields: []byte("X-Version: 1\r\n"),
-				Authorize: func(p Place, fields []byte) ([]byte, error) {
-					if p.Base != base || !strings.Contains(string(fields), "X-Version: 1\r\n") {
-						t.Errorf("authorized %v with %q", p.Base, fields)
-					}
-					return []byte("Authorization: Bearer k\r\n"), nil
-				}}}
-		a := &attendant{network: n}
-		a.upkeep.Store(u)
-		for range probes {
-			a.probe(t.Context())
-		}
-		if got := b.Look(time.Now()); got.Phase != want {
-			t.Errorf("%s: %+v, want %s", name, got, want)
-		}
-		if s := b.Stats(time.Now()); s.InFlight != 0 || s.P50 != 0 {
-			t.Errorf("%s: measured as a request: %+v", name, s)
-		}
+	p.pool, p.registry, p.care.Failures = pool, health.NewRegistry(p.network.Log), 2
+	away := &health.Outcome{Kind: sdk.UpstreamError, Unsent: true}
+	failing := &health.Outcome{Kind: sdk.UpstreamError, Status: 500}
+	const models = "/v1/models"
+	p.becomes("well, connects", "", 200, nil, 3, health.Closed)
+	p.becomes("well, 200", models, 200, nil, 3, health.Closed)
+	p.becomes("well, 500", models, 500, nil, 2, health.Open)
+	p.becomes("well, 404", models, 404, nil, 5, health.Closed)
+	p.becomes("away, connects", "", 200, away, 1, health.Closed)
+	p.becomes("away, 200", models, 200, away, 1, health.Closed)
+	p.becomes("away, 404", models, 404, away, 1, health.HalfOpen)
+	p.becomes("away, 503", models, 503, away, 1, health.Open)
+	p.becomes("failing, connects", "", 200, failing, 1, health.HalfOpen)
+	p.becomes("failing, 200", models, 200, failing, 1, health.Closed)
+	if want := "GET /v1/models Bearer k 1"; p.up.got != want {
+		t.Errorf("asked %q, want %q", p.up.got, want)
 	}
-	f("well, connects", "", 200, nil, 3, health.Closed)
-	f("well, 200", "/v1/models", 200, nil, 3, health.Closed)
-	f("well, 500", "/v1/models", 500, nil, 2, health.Open)
-	f("well, 404", "/v1/models", 404, nil, 5, health.Closed)
-	f("away, connects", "", 200, &refused, 1, health.Closed)
-	f("away, 200", "/v1/models", 200, &refused, 1, health.Closed)
-	f("away, 404", "/v1/models", 404, &refused, 1, health.HalfOpen)
-	f("away, 503", "/v1/models", 503, &refused, 1, health.Open)
-	f("failing, connects", "", 200, &failing, 1, health.HalfOpen)
-	f("failing, 200", "/v1/models", 200, &failing, 1, health.Closed)
-	if want := "GET /v1/models Bearer k 1"; up.got != want {
-		t.Errorf("asked %q, want %q", up.got, want)
-	}
-	up.Close()
-	f("gone, connects", "", 0, nil, 2, health.Open)
-	f("gone, get", "/v1/models", 0, nil, 2, health.Open)
+	p.up.Close()
+	p.becomes("gone, connects", "", 0, nil, 2, health.Open)
+	p.becomes("gone, get", models, 0, nil, 2, health.Open)
 }
 
 // TestProbeComesFirst: the probe is made before a request could be let through, however seldom probes are.
