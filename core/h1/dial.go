@@ -115,6 +115,7 @@ func (t *turns) ended(began, now time.Time, err error, first int) {
 	case err == nil:
 		t.most++
 		t.passed = now
+	case errors.Is(err, ErrAborted): // it says nothing of the upstream
 	case errors.As(err, &late) && t.passed.Before(began):
 		t.giveUp(err, now.Sub(began))
 		fallthrough

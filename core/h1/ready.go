@@ -84,12 +84,15 @@ func (p *Pool) rests() bool {
 	return time.Since(p.asked) >= restAfter
 }
 
+// mostLooked bounds the idle connections that are looked at: those that calls take next.
+const mostLooked = 64
+
 // look closes idle connections that the upstream has closed, and says whether one of them had never been used.
 func (p *Pool) look() (lost bool) {
 	var stirred []*upstream
 	p.mu.Lock()
-	kept := p.idle[:0]
-	for _, u := range p.idle {
+	kept := p.idle[:max(0, len(p.idle)-mostLooked)]
+	for _, u := range p.idle[len(kept):] {
 		if s := u.peer(); s.ok() && !s.quiet() {
 			stirred = append(stirred, u)
 		} else {

@@ -36,9 +36,14 @@ const (
 func (a *attendant) keepProbing(ctx context.Context) {
 	timer := time.NewTimer(leastPause)
 	defer timer.Stop()
-	for regular := time.Now().Add(leastPause); ; {
-		p := &a.upkeep.Load().Probe
-		timer.Reset(max(p.soonest(time.Now(), regular), leastPause))
+	regular, told := time.Now().Add(leastPause), true
+	for {
+		p, now := &a.upkeep.Load().Probe, time.Now()
+		wait := regular.Sub(now)
+		if told { // or another would say nothing again
+			wait = p.soonest(now, regular)
+		}
+		timer.Reset(max(wait, leastPause))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -49,7 +54,7 @@ func (a *attendant) keepProbing(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		a.probe(ctx)
+		told = a.probe(ctx)
 		<-a.network.slots
 		if now := time.Now(); !now.Before(regular) {
 			regular = now.Add(jitter(p.Every))
@@ -75,8 +80,8 @@ func (p *Probe) tells(b *health.Backend, now time.Time) bool {
 	return p.Get != "" || s.Phase == health.Closed || s.Unsent
 }
 
-// probe makes one probe.
-func (a *attendant) probe(ctx context.Context) {
+// probe makes one probe, and says whether it told anybody anything.
+func (a *attendant) probe(ctx context.Context) bool {
 	u := a.upkeep.Load()
 	p := &u.Probe
 	now := time.Now()
@@ -90,7 +95,7 @@ func (a *attendant) probe(ctx context.Context) {
 		}
 	}
 	if len(passes) == 0 {
-		return
+		return false
 	}
 	o := u.probe(ctx)
 	if ctx.Err() != nil {
@@ -103,6 +108,7 @@ func (a *attendant) probe(ctx context.Context) {
 		passes[i].Done(one)
 	}
 	a.network.Log.Debug("probe", "provider", u.Provider, "ok", o.OK, "status", o.Status, "took", o.Ended.Sub(now))
+	return !o.Neutral
 }
 
 // probe asks the service. An answer that is neither a success nor a fault of the service says nothing: the credential may be
