@@ -64,6 +64,9 @@ func (c *Classifier) Classify(status int, body []byte, get func(string) []byte, 
 	if f.RetryAfter == 0 && parsed {
 		f.RetryAfter = retryDelay(&doc)
 	}
+	if f.RetryAfter == 0 && f.Kind == sdk.UpstreamRate {
+		f.RetryAfter = resetAfter(get, now)
+	}
 	return f
 }
 

@@ -129,3 +129,30 @@ func TestRetryAfter(t *testing.T) {
 		t.Errorf("RetryInfo in a list: %v, %q, want 1.5s", c.RetryAfter, c.Message)
 	}
 }
+
+// TestLimitsBeginAnew: a 429 without a word on when to come back may tell which limit is used up, and until when.
+func TestLimitsBeginAnew(t *testing.T) {
+	f := func(want time.Duration, pairs ...string) {
+		t.Helper()
+		if got := (*Classifier)(nil).Classify(429, nil, headers(pairs...), noon).RetryAfter; got != want {
+			t.Errorf("%q: %v, want %v", pairs, got, want)
+		}
+	}
+	f(3*time.Second, "retry-after", "3", "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1m30s")
+	f(90*time.Second, "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1m30s")
+	f(7660*time.Millisecond, "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "7.66s", "x-ratelimit-remaining-requests", "12", "x-ratelimit-reset-requests", "6m0s")
+	f(2*time.Second, "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "2s", "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "12ms")
+	f(0, "x-ratelimit-reset-requests", "1m30s")
+	f(0, "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "-3s")
+	f(0, "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "soon")
+	f(10*time.Second, "x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "10")
+	f(40*time.Second, "anthropic-ratelimit-output-tokens-remaining", "0", "anthropic-ratelimit-output-tokens-reset", "2026-11-29T12:00:40Z")
+	f(0, "anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset", "2026-11-29T11:59:40Z")
+	f(15*time.Second, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "1795953615000")
+	f(15*time.Second, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "1795953615")
+	f(time.Hour, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "9e12")
+	f(0, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "1e300")
+	if got := (*Classifier)(nil).Classify(500, nil, headers("x-ratelimit-remaining-requests", "0", "x-ratelimit-reset-requests", "1m30s"), noon); got.RetryAfter != 0 {
+		t.Errorf("500: a wait of %v for a limit that is not what failed", got.RetryAfter)
+	}
+}
