@@ -180,7 +180,7 @@ func (e *encoding) identity() {
 		{"seed", e.Seed.Present(), "Converse has no seed"},
 		{"frequency_penalty", nonZero(e.FrequencyPenalty), "Converse has no penalties"},
 		{"presence_penalty", nonZero(e.PresencePenalty), "Converse has no penalties"},
-		{"cache_control", e.Cache.Present(), "caching goes by marks on parts"},
+		{"cache_control", e.Cache.Present() && !e.caches(), "the model keeps no prompts"},
 	} {
 		if m.sent {
 			e.plan.Drop(m.name, m.why)

@@ -21,6 +21,14 @@ type turn struct {
 	rest      []block
 }
 
+// last gives the block that is written last.
+func (t *turn) last() block {
+	if n := len(t.rest); n > 0 {
+		return t.rest[n-1]
+	}
+	return t.results[len(t.results)-1]
+}
+
 // arrange sorts the client's messages into system text and turns. System messages at the beginning become the system
 // text; a later one stays in its place, as text of the user, so that the beginning of the prompt does not change.
 func (e *encoding) arrange() error {
@@ -122,7 +130,7 @@ func (e *encoding) writeMessages() error {
 		e.w.EndArray()
 	}
 	e.w.Name("messages").Array()
-	for _, t := range e.turns {
+	for i, t := range e.turns {
 		e.w.Object()
 		role := "user"
 		if t.assistant {
@@ -137,6 +145,9 @@ func (e *encoding) writeMessages() error {
 			if _, extra := e.extra[&b.Part.Cache]; !extra {
 				e.mark(markOf(b.Part))
 			}
+		}
+		if last := t.last(); i == len(e.turns)-1 && !markOf(last.Part).Present() {
+			e.mark(&e.Cache) // on the request as a whole it means its end
 		}
 		e.w.EndArray()
 		e.w.EndObject()

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,8 +96,17 @@ func (e *encoding) stops() {
 
 // format writes the form of the answer. JSON Schema has a member of its own, which takes $ref, $defs and the like as they
 // are (https://ai.google.dev/gemini-api/docs/structured-output).
+//
+// Models before 3 refuse a form beside functions (https://github.com/googleapis/python-genai/issues/867).
 func (e *encoding) format() {
-	switch e.Format.Kind {
+	kind := e.Format.Kind
+	if functions := func(t sdk.Tool) bool { return t.Kind == sdk.FunctionTool }; e.generation != since3 && slices.ContainsFunc(e.Tools, functions) {
+		if kind == sdk.FormatJSON || kind == sdk.FormatSchema {
+			e.plan.Lose("response_format", "the model takes no form of the answer beside tools")
+		}
+		return
+	}
+	switch kind {
 	case sdk.FormatJSON:
 		e.w.Name("responseMimeType").String("application/json")
 	case sdk.FormatSchema:

@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"slices"
+
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -46,7 +48,18 @@ func (e *encoding) arrange() error {
 		// Left out, it would let the model go on with its own last words.
 		return &sdk.Invalid{Path: last.Path, Message: "the last message is empty"}
 	}
+	e.begin()
 	return nil
+}
+
+// begin puts a turn of the user in front of a conversation that begins with a call, as one does whose beginning the client
+// has cut off: a call must follow a turn of the user (https://github.com/google-gemini/gemini-cli/issues/11814).
+func (e *encoding) begin() {
+	first := &e.turns[0]
+	if i := slices.IndexFunc(first.parts, func(b block) bool { return b.Kind == sdk.PartCall }); first.model && i >= 0 {
+		e.plan.Approximate(first.parts[i].path, "a call must follow a turn of the user: a full stop is sent before it")
+		e.turns = slices.Insert(e.turns, 0, turn{parts: []block{{Part: &sdk.Part{Kind: sdk.PartText, Text: sdk.T(".")}}}})
+	}
 }
 
 // spoken gives the parts of a message that say something and that the API can be told.

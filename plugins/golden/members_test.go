@@ -107,3 +107,27 @@ func TestCacheMarksTooMany(t *testing.T) {
 				{"role":"user","content":[{"type":"text","text":"1",` + cc + `}]}]}`},
 	})
 }
+
+// A form of the answer that the model does not take beside tools is no silent loss.
+func TestFormatBesideTools(t *testing.T) {
+	const tool = `"tools":[{"type":"function","function":{"name":"f"}}]`
+	const schema = `"response_format":{"type":"json_schema","json_schema":{"name":"r","schema":{"type":"object"}}}`
+	kinds(t, []kind{
+		{name: "googleapis/python-genai#867", client: "chat", targets: "gemini", noted: "response_format",
+			want: []string{"/generationConfig/responseMimeType", "/generationConfig/responseJsonSchema"}, request: `{"messages":[{"role":"user","content":"x"}],` + tool + `,` + schema + `}`},
+		{name: "no tools", client: "chat", targets: "gemini", want: []string{`/generationConfig/responseMimeType "application/json"`},
+			request: `{"messages":[{"role":"user","content":"x"}],"tools":[],` + schema + `}`},
+		{name: "beside tools", client: "chat", targets: "openai anthropic", want: []string{"/generationConfig"},
+			request: `{"messages":[{"role":"user","content":"x"}],` + tool + `,` + schema + `}`},
+	})
+}
+
+// A mark on the request as a whole stands at its end.
+func TestCacheMarkOfRequest(t *testing.T) {
+	kinds(t, []kind{
+		{name: "BerriAI/litellm#26320", client: "chat", targets: "bedrock", want: []string{`/messages/0/content/1 {"cachePoint":{"type":"default"}}`},
+			request: `{"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":"x"}]}`},
+		{name: "marked already", client: "anthropic", targets: "bedrock", want: []string{`/messages/0/content/1 {"cachePoint":{"type":"default"}}`, "/messages/0/content/2"},
+			request: `{"max_tokens":9,"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`},
+	})
+}

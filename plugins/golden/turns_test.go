@@ -68,3 +68,15 @@ func TestCallIDUsedTwice(t *testing.T) {
 			`/messages/2/content/1/tool_use_id "c_2_3c9b642965"`, `/messages/2/content/1/content "2"`}},
 	})
 }
+
+// A conversation whose beginning the client has cut off begins with a call, which Gemini takes after the user only.
+func TestCallBegins(t *testing.T) {
+	kinds(t, []kind{
+		{name: "google-gemini/gemini-cli#11814", client: "chat", targets: "gemini", noted: "messages[0].tool_calls[0]",
+			want: []string{`/contents/0 {"parts":[{"text":"."}],"role":"user"}`, `/contents/1/parts/0/functionCall/name "f"`, `/contents/2/parts/0/functionResponse/name "f"`},
+			request: `{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
+				{"role":"tool","tool_call_id":"c","content":"1"}]}`},
+		{name: "greeting", client: "chat", targets: "gemini", want: []string{`/contents/0/role "model"`, `/contents/1/role "user"`},
+			request: `{"messages":[{"role":"assistant","content":"Hello!"},{"role":"user","content":"hi"}]}`},
+	})
+}
