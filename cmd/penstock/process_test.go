@@ -172,7 +172,12 @@ func (s *served) stop() {
 // await polls until a condition holds.
 func (s *served) await(what string, holds func() bool) {
 	s.t.Helper()
-	deadline := time.NewTimer(15 * time.Second)
+	s.awaitFor(15*time.Second, what, holds)
+}
+
+func (s *served) awaitFor(limit time.Duration, what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -185,7 +190,7 @@ func (s *served) await(what string, holds func() bool) {
 			}
 			s.t.Fatalf("%s: the gateway ended:\n%s", what, s.log)
 		case <-deadline.C:
-			s.t.Fatalf("%s: not within 15 s:\n%s", what, s.log)
+			s.t.Fatalf("%s: not within %v:\n%s", what, limit, s.log)
 		}
 	}
 }

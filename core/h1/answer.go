@@ -169,9 +169,9 @@ func (c *Call) framing(minor byte) error {
 // block of its own where there is little room or the body has filled it.
 func (c *Call) behindHead() {
 	switch {
-	case c.narrow && len(c.buf) > upstreamBuffer:
+	case c.lean && len(c.buf) > upstreamBuffer:
 		c.dropBlock()
-	case c.narrow:
+	case c.lean:
 		c.bodyAt = 0
 	case c.bodyAt < 0:
 		if c.bodyAt = c.r; len(c.buf)-c.bodyAt < upstreamBuffer/4 {

@@ -234,6 +234,7 @@ func (x *exchange) TryWrite(segs ...[]byte) (rest [][]byte, err error) {
 	framed, err := x.frame(segs)
 	if err == nil {
 		rest, err = x.c.tryWrite(framed)
+		clear(framed[:len(framed)-len(rest)]) // what is written is the caller's again, and need not be kept
 	}
 	return rest, x.outcome(err)
 }

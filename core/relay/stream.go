@@ -124,8 +124,12 @@ func (s *streaming) reach() {
 // makeRoom waits until a slow client's queue has room for what one read may bring. Meanwhile the upstream is not read, and
 // there is no buffer to read it into.
 func (s *streaming) makeRoom() {
+	if !s.committed || !s.writes() || !s.client.Slow() {
+		return
+	}
+	s.call.Narrow()
 	n := s.call.Ahead()
-	if !s.committed || !s.writes() || !s.client.Full(n) {
+	if !s.client.Full(n) {
 		return
 	}
 	s.pipe.Spare()
@@ -205,7 +209,7 @@ func (s *streaming) release(segs [][]byte) {
 	}
 	s.committed = true
 	s.commit()
-	s.call.Narrow()
+	s.call.Lean()
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}

@@ -94,7 +94,7 @@ func (c *Client) Sleep(d time.Duration) bool {
 	}
 }
 
-// Write sends bytes of an answer with a chunked body.
+// Write sends bytes of an answer with a chunked body. It does not wait: see Await.
 func (c *Client) Write(segs ...[]byte) {
 	switch {
 	case c.Gone() || len(segs) == 0:
@@ -117,6 +117,7 @@ func (c *Client) Write(segs ...[]byte) {
 func (c *Client) slow(rest [][]byte) {
 	c.queue, c.done = bytequeue.New(c.limit), make(chan error, 1)
 	c.queue.Push(rest...) // is taken whatever it is: the queue is new
+	clear(rest)           // or the exchange keeps what they lie in
 	framed := c.queue.Len()
 	go func() {
 		err := errPanicked
@@ -182,8 +183,11 @@ func cut(segs [][]byte, n int) (before, after [][]byte) {
 	return segs, nil
 }
 
+// Slow says whether the client has once not taken at once what it was given.
+func (c *Client) Slow() bool { return c.queue != nil }
+
 // Full says whether so much is queued for a slow client that n bytes more have no room.
-func (c *Client) Full(n int) bool { return c.queue != nil && !c.queue.Fits(n) }
+func (c *Client) Full(n int) bool { return !c.queue.Fits(n) }
 
 // Await waits until n bytes more have room. A client that takes nothing for too long is given up.
 func (c *Client) Await(n int) {
@@ -193,15 +197,8 @@ func (c *Client) Await(n int) {
 	}
 }
 
-// push queues bytes for a slow client.
+// push queues bytes for a slow client, whether there is room or not: who writes much awaits it before.
 func (c *Client) push(segs [][]byte) {
-	n := 0
-	for _, s := range segs {
-		n += len(s)
-	}
-	if c.Await(n); c.Gone() {
-		return
-	}
 	if err := c.queue.Push(segs...); err != nil {
 		c.stalled = true
 		c.Lose()
