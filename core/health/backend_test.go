@@ -296,3 +296,57 @@ func TestCredentialOnlyHolds(t *testing.T) {
 	b.ask(Outcome{Kind: sdk.UpstreamAuth, Status: 401, Hold: time.Minute})
 	b.looks(Held, "upstream_auth (status 401)", time.Minute)
 }
+
+// TestActiveProbe: a probe that is no request comes through before one, holds the door while it is out, and what it finds
+// is no measurement of answers; the record says whether the backend could not even be reached.
+func TestActiveProbe(t *testing.T) {
+	b := newBench(t)
+	if _, ok := b.ProbeDue(b.now, b.s); ok {
+		t.Error("a backend that is well is waited for")
+	}
+	if p, ok := b.Probe(b.now, b.s); !ok || p.Probing() {
+		t.Error("want a probe that decides nothing")
+	} else {
+		p.Done(Outcome{OK: true, Neutral: true, Ended: b.now})
+	}
+	away := Outcome{Kind: sdk.UpstreamError, Unsent: true}
+	for range b.s.Failures {
+		b.ask(away)
+	}
+	if !b.Look(b.now).Unsent || !b.Record().Unsent {
+		t.Errorf("it could not be reached, and that is not known: %+v", b.Look(b.now))
+	}
+	due, ok := b.ProbeDue(b.now, b.s)
+	if want := b.now.Add(b.s.OpenFor - probeLead); !ok || !due.Equal(want) {
+		t.Errorf("the probe is due at %v, want %v", due, want)
+	}
+	if _, ok := b.Probe(due.Add(-1), b.s); ok {
+		t.Error("a probe is let through before it is due")
+	}
+	b.now = due
+	p, ok := b.Probe(b.now, b.s)
+	if !ok || !p.Probing() {
+		t.Fatal("the probe is not let through")
+	}
+	if _, ok := b.Probe(b.now, b.s); ok {
+		t.Error("a second probe is let through")
+	}
+	if _, ok := b.ProbeDue(b.now, b.s); ok {
+		t.Error("another is due while one is out")
+	}
+	if b.sleep(probeLead); b.ask(fine) {
+		t.Error("a request is let through beside the probe")
+	}
+	p.Done(Outcome{Kind: sdk.UpstreamError, Status: 500, Ended: b.now})
+	b.looks(Open, "a probe failed: upstream_error (status 500)", 20*time.Second)
+	if b.Look(b.now).Unsent {
+		t.Error("it answered, and that is not known")
+	}
+	b.sleep(20*time.Second - probeLead)
+	p, _ = b.Probe(b.now, b.s)
+	p.Done(Outcome{OK: true, Ended: b.now})
+	b.looks(Closed, "", 0)
+	if s := b.Stats(b.now); s.P50 != 0 || s.InFlight != 0 {
+		t.Errorf("probes were measured as answers: %+v", s)
+	}
+}
