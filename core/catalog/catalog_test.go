@@ -150,6 +150,23 @@ func TestSplice(t *testing.T) {
 	f(`{"max_tokens":0}`, `{"max_tokens":0}`, false, false, rule("insert", "/max_tokens", `"{max_output}"`, ""))
 }
 
+func TestUsageMember(t *testing.T) {
+	f := func(want string, splices ...sdk.Splice) {
+		t.Helper()
+		d := &Deployment{Provider: provider(t, "http://h", chat(splices...)), Model: "m"}
+		if err := d.Prepare([]string{"openai-chat"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(UsageMember(d.Way("openai-chat").Rules)); got != want {
+			t.Errorf("%+v: %s, want %s", splices, got, want)
+		}
+	}
+	f("")
+	f("", rule("set", "/stream_options/include_usage", "true", "stream"))
+	f(`"stream_options":{"include_usage":true}`, rule("replace", "/model", `"{model}"`, ""),
+		sdk.Splice{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage("true"), When: "stream", Hides: "usage"})
+}
+
 func TestSpliceByKind(t *testing.T) {
 	f := func(when, want string) {
 		t.Helper()

@@ -114,6 +114,17 @@ func (d *Deployment) OutputDefault() int {
 	return 4096
 }
 
+// UsageMember is the member by which a request asks for usage that is hidden from a client who has not, as a plugin writes
+// it where it has translated the request; nil where no rule knows one.
+func UsageMember(rules []Rule) []byte {
+	for i := range rules {
+		if r := &rules[i]; r.HidesUsage && r.inner != "" && !r.each {
+			return fmt.Appendf(nil, `%q:{%q:%s}`, r.outer, r.inner, r.value)
+		}
+	}
+	return nil
+}
+
 // SpliceOptions say which rules apply.
 type SpliceOptions struct {
 	Stream  bool

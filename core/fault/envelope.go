@@ -24,6 +24,26 @@ func describe(f *sdk.Failure, doc *jsonspan.Doc) {
 	}
 	f.Message = firstText(doc, at, "message", "detail", "msg", "error_description", "error_message", "error_msg", "status_msg", "faultstring", "Message", "error")
 	f.Type, f.Code, f.Param = firstText(doc, at, "type"), firstText(doc, at, "code", "status"), firstText(doc, at, "param")
+	if f.Param == "" {
+		f.Param = location(doc, at)
+	}
+}
+
+// location is the member that FastAPI's detail is about: of ["body", "stop", 0] it is stop.
+func location(doc *jsonspan.Doc, obj int) string {
+	if doc.Kind(obj) != jsonspan.Object {
+		return ""
+	}
+	loc, ok := doc.Member(obj, "loc")
+	if !ok {
+		return ""
+	}
+	for name := range doc.Items(loc) {
+		if doc.Kind(name) == jsonspan.String && !doc.Is(name, "body") {
+			return doc.Text(name)
+		}
+	}
+	return ""
 }
 
 // maxEnvelopes bounds how deep a message may lie.

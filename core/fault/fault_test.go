@@ -39,6 +39,9 @@ func TestEnvelopes(t *testing.T) {
 	f(`{"message":"m","code":7}`, "m", "", "7")
 	f(`{"errors":[{"message":"first"},{"message":"second"}]}`, "first", "", "")
 	f(`{"detail":[{"loc":["body","model"],"msg":"m","type":"missing"}]}`, "m", "missing", "")
+	if got := c.Classify(422, []byte(`{"detail":[{"loc":["body","stop",0],"msg":"m"}]}`), headers(), noon).Param; got != "stop" {
+		t.Errorf("detail with a location: member %q, want stop", got)
+	}
 	f(`{"errors":["m"]}`, "m", "", "")
 	f(`{"success":false,"errors":[{"code":7003,"message":"m"}]}`, "m", "", "7003")
 	f(`{"error":{"error":{"message":"m","type":"t"}}}`, "m", "t", "")

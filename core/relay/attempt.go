@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/reach"
+	"github.com/penstock-gateway/penstock/core/relay/pipe"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -42,7 +43,7 @@ type active struct {
 	segs       [][]byte
 	seen       jsonspan.Doc // for observers
 	held       []byte       // for the client, before the commit point
-	form       form         // of the answer
+	form       pipe.Form    // of the answer
 	hideUsage  bool         // usage was asked for by us alone
 	content    bool         // the answer has content
 	committed  bool         // the answer is the client's
@@ -55,7 +56,7 @@ func (a *active) begin(r *run, i, credential int) {
 	c := &r.Candidates[i]
 	a.run, a.index, a.up, a.terms, a.plan = r, i, c.Upstream, &c.Terms, &r.plans[i]
 	a.credential, a.authorized, a.race, a.serving = credential, nil, nil, false
-	a.form, a.hideUsage, a.content, a.committed, a.timed, a.held = asFrames, false, false, false, false, a.held[:0]
+	a.form, a.hideUsage, a.content, a.committed, a.timed, a.held = pipe.AsFrames, false, false, false, false, a.held[:0]
 	a.lost.Store(false)
 	if cap(a.held) > maxHeld {
 		a.held = nil
@@ -105,7 +106,7 @@ func ownFault() *sdk.Failure { return sdk.Fail(sdk.Internal, "the gateway has me
 
 // refusesUsage says whether an upstream has refused the one member that we, not the client, put into the request.
 func (a *active) refusesUsage(f *sdk.Failure) bool {
-	return a.hideUsage && f.Kind == sdk.BadRequest && !a.up.noUsage.Load() &&
+	return f.Kind == sdk.BadRequest && !a.up.noUsage.Load() && (a.hideUsage || a.asksUsage()) &&
 		(strings.Contains(f.Message, "stream_options") || strings.Contains(f.Message, "include_usage") || strings.Contains(f.Param, "stream_options"))
 }
 
@@ -200,7 +201,7 @@ func (a *active) outgoing() *sdk.Failure {
 	switch {
 	case !a.Facts.Stream:
 		a.fields = append(a.fields, "Accept: application/json\r\n"...)
-	case w.Dialect.Framing == awsEvents:
+	case w.Dialect.Framing == "aws-event-stream":
 		a.fields = append(a.fields, "Accept: application/vnd.amazon.eventstream\r\n"...)
 	default:
 		a.fields = append(a.fields, "Accept: text/event-stream\r\n"...)
@@ -285,6 +286,9 @@ func (a *active) translated(out *h1.Outgoing, d *catalog.Deployment) {
 		a.fields = appendField(a.fields, h.Name, h.Value)
 	}
 	out.Segments = e.Segments
+	if a.Facts.Stream && a.up.noUsage.Load() {
+		out.Segments = withoutMember(e.Segments, catalog.UsageMember(a.plan.way.Rules))
+	}
 }
 
 // transport turns an error of the connection into a failure.

@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
@@ -174,4 +176,25 @@ func DroppedHeader(notes []sdk.Note) string {
 		}
 	}
 	return b.String()
+}
+
+// asksUsage says whether a translated request has the member that asks for usage, which the plugin puts in.
+func (a *active) asksUsage() bool {
+	e, member := a.plan.encoded, catalog.UsageMember(a.plan.way.Rules)
+	return !a.plan.way.Pass && e != nil && member != nil &&
+		slices.ContainsFunc(e.Segments, func(s []byte) bool { return bytes.Contains(s, member) })
+}
+
+// withoutMember leaves a member out of a text in segments, where it lies in one of them and is not the first of its object.
+func withoutMember(segs [][]byte, member []byte) [][]byte {
+	if len(member) == 0 {
+		return segs
+	}
+	cut := append([]byte{','}, member...)
+	for i, s := range segs {
+		if before, after, ok := bytes.Cut(s, cut); ok {
+			return slices.Concat(segs[:i], [][]byte{before, after}, segs[i+1:])
+		}
+	}
+	return segs
 }

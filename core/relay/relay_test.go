@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -139,4 +140,24 @@ func TestHeldSinceRouted(t *testing.T) {
 	lost := plan{skip: "no", failure: sdk.Fail(sdk.CannotTranslate, "no")}
 	f(sdk.CannotTranslate, 0, []hold{{}}, lost)
 	f(sdk.UpstreamRate, 9*time.Minute, []hold{rate, {}}, plan{}, lost)
+}
+
+func TestWithoutMember(t *testing.T) {
+	f := func(member, want string, segs ...string) {
+		t.Helper()
+		var in [][]byte
+		for _, s := range segs {
+			in = append(in, []byte(s))
+		}
+		if got := string(bytes.Join(withoutMember(in, []byte(member)), nil)); got != want {
+			t.Errorf("%q without %s: %s, want %s", segs, member, got, want)
+		}
+		if got := strings.Join(segs, ""); string(bytes.Join(in, nil)) != got {
+			t.Errorf("%q: the plan's own segments have changed", segs)
+		}
+	}
+	f(`"o":{"u":true}`, `{"a":"long text","stream":true}`, `{"a":"`, `long text`, `","stream":true,"o":{"u":true}}`)
+	f(`"o":{"u":true}`, `{"stream":true,"b":1}`, `{"stream":true,"o":{"u":true},"b":1}`)
+	f(`"o":{"u":true}`, `{"stream":true}`, `{"stream":true}`)
+	f("", `{"a":1,"b":2}`, `{"a":1,"b":2}`)
 }

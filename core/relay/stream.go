@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"time"
@@ -26,12 +25,12 @@ func (a *active) stream() *sdk.Failure {
 	if err != nil && err != io.EOF {
 		return a.transport(err)
 	}
-	a.form = formOfStream(a.plan.way.Dialect.Framing, a.call.Get("content-type"), first)
-	if a.form == asBody {
+	a.form = pipe.FormOfStream(a.plan.way.Dialect.Framing, a.call.Get("content-type"), first)
+	if a.form == pipe.AsBody {
 		return a.wholeAsStream(b, first, err)
 	}
 	var p pipe.Pipe
-	if a.plan.way.Pass && a.form == asFrames && a.Framing != "array" && !a.terms.Continue {
+	if a.plan.way.Pass && a.form == pipe.AsFrames && a.Framing != "array" && !a.terms.Continue {
 		p = a.passage()
 	} else if p, f = a.translation(true, true); f != nil {
 		return f
@@ -42,6 +41,13 @@ func (a *active) stream() *sdk.Failure {
 	a.rec.Usage, a.res.Reason = p.Tally()
 	a.rec.Tokens = p.Tokens()
 	return f
+}
+
+// source is where the answer comes from.
+func (a *active) source(stream bool) pipe.Source {
+	d, w := a.up.Deployment, a.plan.way
+	return pipe.Source{Plugin: a.up.Plugin, Dialect: w.Dialect, Form: a.form,
+		Info: sdk.AnswerInfo{Provider: d.Provider.Instance, Native: w.Dialect.Name, Model: d.Model, Stream: stream}}
 }
 
 // passage lets a stream through.
@@ -333,37 +339,6 @@ func tell(r *run, f *sdk.Failure, at any) {
 	if err := r.Exchange.End(r.Answer.AppendTrailer(r.fields[:0], &r.res)); err != nil {
 		r.res.Gone = true
 	}
-}
-
-// wholeAsStream serves a client that wants a stream from an upstream that answers with one body.
-func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failure {
-	body = bytes.Clone(body)
-	for err == nil {
-		var p []byte
-		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
-			return tooLarge()
-		}
-		body = append(body, p...)
-	}
-	if err != io.EOF {
-		return a.transport(err)
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
-	}
-	out, f := a.translateWhole(body, true)
-	if f != nil {
-		return f
-	}
-	s := &streaming{active: a, body: b, err: io.EOF}
-	s.pass([][]byte{out}, true)
-	s.release(nil)
-	if s.beaten {
-		return lostRace()
-	}
-	a.finish(nil)
-	s.close()
-	return nil
 }
 
 // maxHeld bounds what is held back before the commit point; more than that is content, whatever it says. An answer that

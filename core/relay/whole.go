@@ -17,14 +17,14 @@ import (
 // answer can still be another candidate's.
 func (a *active) whole() *sdk.Failure {
 	framing := a.plan.way.Dialect.Framing
-	if namesStream(framing, a.call.Get("content-type")) {
+	if pipe.NamesStream(framing, a.call.Get("content-type")) {
 		return a.streamAsWhole()
 	}
 	body, f := a.collect()
 	switch {
 	case f != nil:
 		return f
-	case looksStreamed(framing, body):
+	case pipe.LooksStreamed(framing, body):
 		return a.framesAsWhole(body)
 	}
 	var out []byte
@@ -86,7 +86,7 @@ func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
 	}
 	obs := a.Dialect.NewObserver(dialect.ObserverOptions{Doc: &a.seen})
 	seen := obs.Whole(body)
-	a.rec.Usage, a.res.Reason = obs.Usage(), obs.Finish()
+	a.rec.Usage, a.res.Reason = pipe.Told(obs.Usage()), obs.Finish()
 	switch {
 	case seen.Failure != nil:
 		return nil, a.inBody(seen.Failure, body)
@@ -147,6 +147,37 @@ func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Fa
 		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
 	}
 	return append(first, t.Written()...), nil
+}
+
+// wholeAsStream serves a client that wants a stream from an upstream that answers with one body.
+func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failure {
+	body = bytes.Clone(body)
+	for err == nil {
+		var p []byte
+		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
+			return tooLarge()
+		}
+		body = append(body, p...)
+	}
+	if err != io.EOF {
+		return a.transport(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
+	}
+	out, f := a.translateWhole(body, true)
+	if f != nil {
+		return f
+	}
+	s := &streaming{active: a, body: b, err: io.EOF}
+	s.pass([][]byte{out}, true)
+	s.release(nil)
+	if s.beaten {
+		return lostRace()
+	}
+	a.finish(nil)
+	s.close()
+	return nil
 }
 
 // streamAsWhole serves a client that wants one body from an upstream that streams all the same.

@@ -88,6 +88,7 @@ func TestStream(t *testing.T) {
 		{"two choices, both ended", sse(chunk(`{"content":"a"}`, "null"), `{"choices":[{"index":1,"delta":{"content":"x"},"finish_reason":"length"}]}`, chunk(`{}`, `"stop"`)), "content length"},
 		{"running usage", sse(`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":11,"completion_tokens":1}}`,
 			`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":3}}`), "content stop in 11+0+0 out 3+0"},
+		{"zeros at the end", sse(usage, `{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`), "in 10+0+0 out 2+0"},
 		{"impossible cache", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}}`), "disputed in 0+18+0 out 5+0"},
 		{"details", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"total_tokens":23,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}}`), "in 8+8+2 out 2+3"},
 		{"DeepSeek", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":10}}`), "in 10+8+0 out 5+0"},

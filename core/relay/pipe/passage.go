@@ -32,9 +32,9 @@ type Passage struct {
 
 // NewPassage makes the pipe of a stream from a source to a client that speaks a dialect.
 func NewPassage(from Source, to dialect.Dialect, o dialect.ObserverOptions) *Passage {
-	p := &Passage{split: newSplitter(from.Dialect), obs: to.NewObserver(o), doc: o.Memory(), alive: to.KeepAlive()}
+	p := &Passage{split: newSplitter(from), obs: to.NewObserver(o), doc: o.Memory(), alive: to.KeepAlive()}
 	p.names, _ = to.(dialect.EventNamer)
-	if f := from.Dialect.Framing; f != "" && f != "sse" {
+	if !isSSE(from.Dialect.Framing) {
 		p.reframe = newReframing(from, to)
 	}
 	return p
@@ -44,7 +44,7 @@ func NewPassage(from Source, to dialect.Dialect, o dialect.ObserverOptions) *Pas
 func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
 
 // Tally gives what has been seen of usage and of the reason of the end.
-func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return p.obs.Usage(), p.obs.Finish() }
+func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return Told(p.obs.Usage()), p.obs.Finish() }
 
 // Spare lets go of the frames that were copied.
 func (p *Passage) Spare() { p.segs, p.scratch = nil, nil }

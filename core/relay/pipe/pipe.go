@@ -23,6 +23,7 @@ type Pipe interface {
 	End() Piece
 	// Progress says whether there has been content, and whether the answer is complete.
 	Progress() (content, done bool)
+	// Tally gives what has been seen of usage, as Told has it, and of the reason of the end.
 	Tally() (sdk.Usage, sdk.Reason)
 	// Tokens is about how many the answer has so far, for where nobody says.
 	Tokens() int64
@@ -33,9 +34,19 @@ type Pipe interface {
 	Close()
 }
 
+// Told is a provider's usage as it counts: who gives nothing but zeros for an answer has told nothing, and what it used is
+// to be reckoned.
+func Told(u sdk.Usage) sdk.Usage {
+	if u.TotalInput() == 0 && u.TotalOutput() == 0 {
+		return sdk.Usage{}
+	}
+	return u
+}
+
 // Source is where an answer comes from.
 type Source struct {
 	Plugin  *pluginhost.Process
 	Info    sdk.AnswerInfo
 	Dialect *sdk.Dialect // the provider's
+	Form    Form
 }

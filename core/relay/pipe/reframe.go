@@ -13,15 +13,19 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// newSplitter gives the splitter for the streams of a provider's dialect.
-func newSplitter(d *sdk.Dialect) frame.Splitter {
+// newSplitter gives the splitter for the stream of a source.
+func newSplitter(from Source) frame.Splitter {
+	d, framing := from.Dialect, from.Dialect.Framing
+	if from.Form == AsArray {
+		framing = elements
+	}
 	var s frame.Splitter
-	switch d.Framing {
-	case "ndjson":
+	switch framing {
+	case lines:
 		s = frame.NewNDJSON(0)
-	case "json-array":
+	case elements:
 		s = frame.NewJSONArray(0)
-	case "aws-event-stream":
+	case awsEvents:
 		s = frame.NewEventStream(0)
 	default:
 		s = frame.NewSSE(0)

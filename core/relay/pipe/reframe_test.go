@@ -86,7 +86,7 @@ func TestReframingOfABrokenStream(t *testing.T) {
 func TestUnwrapping(t *testing.T) {
 	f := func(message, event, data string) {
 		t.Helper()
-		s := newSplitter(&chunksDialect)
+		s := newSplitter(Source{Dialect: &chunksDialect})
 		s.Feed([]byte(message))
 		got, ok, err := s.Next()
 		if !ok || err != nil || string(got.Event) != event || string(got.Data) != data {
@@ -97,7 +97,7 @@ func TestUnwrapping(t *testing.T) {
 	f(awsMessage("messageStart", `{"role":"assistant"}`), "messageStart", `{"role":"assistant"}`)
 	f(awsMessage("chunk", `{"bytes":1}`), "chunk", `{"bytes":1}`)
 	f(awsMessage("chunk", `text`), "chunk", `text`)
-	s := newSplitter(&chunksDialect)
+	s := newSplitter(Source{Dialect: &chunksDialect})
 	s.Feed([]byte(awsMessage("chunk", `{"bytes":"%"}`)))
 	if _, ok, err := s.Next(); ok || !errors.Is(err, frame.ErrMalformed) {
 		t.Errorf("bad base64: %v, %v; want a malformed stream", ok, err)

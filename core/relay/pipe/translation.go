@@ -39,7 +39,7 @@ func NewTranslation(from Source, to dialect.Dialect, o dialect.EncoderOptions, n
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	t := &Translation{dec: dec, split: newSplitter(from.Dialect), names: names, joined: joined}
+	t := &Translation{dec: dec, split: newSplitter(from), names: names, joined: joined}
 	switch {
 	case joined == nil:
 		t.enc = to.NewEncoder(o)
@@ -72,7 +72,7 @@ func (t *Translation) Written() []byte { return t.out }
 func (t *Translation) Progress() (content, done bool) { return t.content, t.done }
 
 // Tally gives what has been seen of usage and of the reason of the end.
-func (t *Translation) Tally() (sdk.Usage, sdk.Reason) { return t.usage, t.reason }
+func (t *Translation) Tally() (sdk.Usage, sdk.Reason) { return Told(t.usage), t.reason }
 
 // Tokens reckons by the text.
 func (t *Translation) Tokens() int64 { return (t.text + tokenBytes - 1) / tokenBytes }
@@ -197,6 +197,9 @@ func (t *Translation) write() *sdk.Failure {
 		e := &t.events[i]
 		switch e.Kind {
 		case sdk.UsageSeen:
+			if told := Told(e.Usage); !told.Known && Told(t.usage).Known {
+				continue // zeros at the end, of services that fill the member in whatever they know
+			}
 			t.usage = e.Usage
 		case sdk.Finish:
 			t.reason = e.Reason

@@ -1,46 +1,42 @@
-package relay
+package pipe
 
-import (
-	"bytes"
+import "bytes"
 
-	"github.com/penstock-gateway/penstock/core/relay/pipe"
-	"github.com/penstock-gateway/penstock/sdk"
-)
-
-// form is how an answer came, which is not always how it was asked for: compatible services answer a stream with one
+// Form is how an answer came, which is not always how it was asked for: compatible services answer a stream with one
 // body or one body with a stream, and leave the content type out or name a wrong one. What the bytes begin with is
 // believed before it.
-type form uint8
+type Form uint8
 
+// The forms.
 const (
-	asFrames form = iota // of the dialect's framing
-	asBody
-	asArray // of what a stream's events hold (Gemini's API has it where nobody asks for alt=sse)
+	AsFrames Form = iota // of the dialect's framing
+	AsBody
+	AsArray // of what a stream's events hold (Gemini's API has it where nobody asks for alt=sse)
 )
 
-// formOfStream tells by its first bytes how an answer came that is to be a stream. An event stream's first line names a
+// FormOfStream tells by its first bytes how an answer came that is to be a stream. An event stream's first line names a
 // field or is a comment, and a message of the AWS event stream begins with its length, so neither can be taken for JSON.
-func formOfStream(framing string, contentType, first []byte) form {
+func FormOfStream(framing string, contentType, first []byte) Form {
 	text := bytes.TrimLeft(first, blank)
 	switch {
 	case !isSSE(framing) && framing != awsEvents:
-		return asFrames
+		return AsFrames
 	case len(text) == 0:
 		if isSSE(framing) && !isEventStream(contentType) {
-			return asBody
+			return AsBody
 		}
 	case text[0] == '{' || text[0] == '<':
-		return asBody
+		return AsBody
 	case text[0] == '[' && isSSE(framing):
-		return asArray
+		return AsArray
 	}
-	return asFrames
+	return AsFrames
 }
 
 // blank is what may stand before a text: white space and a byte order mark.
 const blank = " \t\r\n\ufeff"
 
-// The framings of manifests.
+// The framings of manifests, beside server-sent events.
 const (
 	awsEvents = "aws-event-stream"
 	lines     = "ndjson"
@@ -50,8 +46,8 @@ const (
 // isSSE says whether a manifest's framing is server-sent events.
 func isSSE(framing string) bool { return framing == "" || framing == "sse" }
 
-// namesStream says whether a content type is that of a stream in a framing.
-func namesStream(framing string, contentType []byte) bool {
+// NamesStream says whether a content type is that of a stream in a framing.
+func NamesStream(framing string, contentType []byte) bool {
 	switch framing {
 	case awsEvents:
 		return isType(contentType, "application/vnd.amazon.eventstream")
@@ -61,8 +57,8 @@ func namesStream(framing string, contentType []byte) bool {
 	return isEventStream(contentType)
 }
 
-// looksStreamed says whether a body that was to be one JSON text is an event stream.
-func looksStreamed(framing string, body []byte) bool {
+// LooksStreamed says whether a body that was to be one JSON text is an event stream.
+func LooksStreamed(framing string, body []byte) bool {
 	if !isSSE(framing) {
 		return false
 	}
@@ -81,16 +77,4 @@ func isEventStream(contentType []byte) bool { return isType(contentType, "text/e
 func isType(contentType []byte, mediaType string) bool {
 	n := len(mediaType)
 	return len(contentType) >= n && bytes.EqualFold(contentType[:n], []byte(mediaType))
-}
-
-// source is where the answer comes from.
-func (a *active) source(stream bool) pipe.Source {
-	d, w := a.up.Deployment, a.plan.way
-	s := pipe.Source{Plugin: a.up.Plugin, Dialect: w.Dialect,
-		Info: sdk.AnswerInfo{Provider: d.Provider.Instance, Native: w.Dialect.Name, Model: d.Model, Stream: stream}}
-	if a.form == asArray {
-		as := *w.Dialect
-		as.Framing, s.Dialect = elements, &as
-	}
-	return s
 }
