@@ -60,6 +60,8 @@ const (
 type Ledger struct {
 	Tokens Estimator // for calls of which nobody says what they used
 
+	tokensPath string // keeps what Tokens has learned
+
 	store   Rows
 	log     *slog.Logger
 	wait    time.Duration
@@ -121,6 +123,8 @@ func Open(ctx context.Context, o Options) (*Ledger, Recovery, error) {
 	for i := len(j.cells) - 1; i >= 0; i-- {
 		l.free = append(l.free, uint32(i))
 	}
+	l.tokensPath = filepath.Join(o.Dir, "tokens.json")
+	l.Tokens.load(l.tokensPath)
 	runtime.AddCleanup(l, func(mem []byte) { unmap(mem) }, j.mem) // not by Close: calls that outlive it still touch their slots
 	var run context.Context
 	run, l.cutOff = context.WithCancel(context.Background())
@@ -248,6 +252,9 @@ func (l *Ledger) Close(ctx context.Context) error {
 	defer stop()
 	<-l.done
 	l.cutOff()
+	if err := l.Tokens.save(l.tokensPath); err != nil {
+		l.log.Warn("ledger: what was learned of tokens is not kept", "error", err)
+	}
 	l.mu.Lock()
 	left := len(l.settled)
 	l.mu.Unlock()

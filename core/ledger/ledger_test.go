@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -488,3 +489,44 @@ func BenchmarkRow(b *testing.B) {
 
 var benchCall = &Call{RequestID: "req_01jdv4z0k5m8n9p2q3r4s5t6v7", Attempt: 1, Generation: 12, Key: "production", Team: "search", Model: "claude-sonnet-4-5",
 	Provider: "anthropic", Deployment: "claude-sonnet-4-5/anthropic", Upstream: "claude-sonnet-4-5-20250929", Credential: "main", Started: began, Price: cents, Estimate: Estimate{Input: 1000, Output: 4096}}
+
+// TestOlderJournal holds that the journal of an older version is taken where it has no calls, and refused where it has.
+func TestOlderJournal(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	l := openLedger(t, Options{Dir: dir, Store: s})
+	if _, err := l.Begin(call("open", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	age := func() {
+		f, err := os.OpenFile(journalPath(dir, 0), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteAt([]byte{1}, int64(unsafe.Offsetof(head{}.version))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := os.ReadFile(journalPath(dir, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	age()
+	if _, err := Recover(t.Context(), dir, s, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "version 1: want 2") {
+		t.Errorf("with a call: got %v", err)
+	}
+	if err := os.WriteFile(journalPath(dir, 0), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Recover(t.Context(), dir, s, slog.New(slog.DiscardHandler)); err != nil || done.Rows() != 1 {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	age()
+	if done, err := Recover(t.Context(), dir, s, slog.New(slog.DiscardHandler)); err != nil || done.Rows() != 0 {
+		t.Errorf("without calls: got %+v, %v", done, err)
+	}
+}

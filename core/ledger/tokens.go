@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -103,6 +105,50 @@ func (e *Estimator) Learn(model string, bytes, tokens int64) {
 	seen := min(max(bytes*ratioOne/tokens, leastRatio), mostRatio)
 	old := r.Load()
 	r.CompareAndSwap(old, old+(seen-old)/learning) // one of two that learn at once is enough
+}
+
+// load takes over what an earlier process has learned and saved. What cannot be read or cannot be is left out: it is learned
+// again.
+func (e *Estimator) load(path string) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	var saved map[string]int64
+	if json.Unmarshal(b, &saved) != nil {
+		return
+	}
+	for name, ratio := range saved {
+		if ratio < leastRatio || ratio > mostRatio {
+			continue
+		}
+		if r := e.add(name); r != nil {
+			r.Store(ratio)
+		}
+	}
+}
+
+// save keeps what was learned: bytes for a token by family, in parts of ratioOne. Of processes that save to one path the
+// last counts.
+func (e *Estimator) save(path string) error {
+	e.mu.RLock()
+	learned := make(map[string]int64, len(e.families))
+	for name, r := range e.families {
+		learned[name] = r.Load()
+	}
+	e.mu.RUnlock()
+	if len(learned) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(learned)
+	if err != nil {
+		return err
+	}
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
 }
 
 func (e *Estimator) ratio(family string) *atomic.Int64 {
