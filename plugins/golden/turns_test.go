@@ -62,6 +62,19 @@ func TestCallIDUsedTwice(t *testing.T) {
 		{name: "two turns", client: "chat", targets: "bedrock", request: chat, want: []string{
 			`/messages/1/content/0/toolUse/toolUseId "call_1"`, `/messages/2/content/0/toolResult/toolUseId "call_1"`,
 			`/messages/3/content/0/toolUse/toolUseId "call_1_2_b3c5a5d1d6"`, `/messages/4/content/0/toolResult/toolUseId "call_1_2_b3c5a5d1d6"`}},
+		{name: "two turns", client: "chat", targets: "openai-responses", request: chat, want: []string{
+			`/input/1/call_id "call_1"`, `/input/2/call_id "call_1"`,
+			`/input/3/call_id "call_b3c5a5d1d6f7691d67a53ca9177651cf"`, `/input/4/call_id "call_b3c5a5d1d6f7691d67a53ca9177651cf"`}},
+		{name: "two turns", client: "chat", targets: "openai", request: chat, want: []string{
+			`/messages/1/tool_calls/0/id "call_1"`, `/messages/3/tool_calls/0/id "call_1"`, `/messages/4/tool_call_id "call_1"`}},
+		{name: "one turn", client: "chat", targets: "openai", request: one, want: []string{
+			`/messages/1/tool_calls/0/id "c"`, `/messages/1/tool_calls/1/id "call_3c9b6429653c1bcece90ddeeb584ac98"`,
+			`/messages/2/tool_call_id "c"`, `/messages/3/tool_call_id "call_3c9b6429653c1bcece90ddeeb584ac98"`, `/messages/3/content "2"`}},
+		{name: "one turn", client: "chat", targets: "gemini", request: one, want: []string{
+			`/contents/2/parts/0/functionResponse {"name":"f","response":{"output":"1"}}`,
+			`/contents/2/parts/1/functionResponse {"name":"g","response":{"output":"2"}}`}},
+		{name: "one turn", client: "chat", targets: "ollama", request: one, want: []string{
+			`/messages/2 {"content":"1","role":"tool","tool_name":"f"}`, `/messages/3 {"content":"2","role":"tool","tool_name":"g"}`}},
 		{name: "one turn", client: "chat", targets: "anthropic", request: one, want: []string{
 			`/messages/1/content/0/id "c"`, `/messages/1/content/1/id "c_2_3c9b642965"`,
 			`/messages/2/content/0/tool_use_id "c"`, `/messages/2/content/0/content "1"`,

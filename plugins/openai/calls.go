@@ -17,10 +17,10 @@ const (
 	maxResponsesID = 64
 )
 
-// openCall is a call that waits for its result.
+// openCall is a call that waits for its result. Its key is the id that the client knows it by.
 type openCall struct {
-	id, name string
-	custom   bool
+	key, id, name string
+	custom        bool
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -48,17 +48,35 @@ func (e *encoding) opened(p piece) (openCall, error) {
 	if err != nil {
 		return openCall{}, err
 	}
-	id := e.callID(p.Call.ID)
-	if id == "" {
+	key := e.callID(p.Call.ID)
+	if key == "" {
 		e.made++
-		id = "call_" + itoa(e.made)
+		key = "call_" + itoa(e.made)
 		if e.shortIDs {
-			id = nineLetters(sdk.T(id))
+			key = nineLetters(sdk.T(key))
 		}
 	}
-	o := openCall{id, name, p.Call.Custom}
+	o := openCall{key, e.unused(key), name, p.Call.Custom}
 	e.open = append(e.open, o)
 	return o, nil
+}
+
+// unused gives the id that a call goes by upstream: its own, or another where one of the turn, or in responses of the whole
+// input, has that already. Services that number the calls of each answer repeat theirs.
+func (e *encoding) unused(key string) string {
+	id := key
+	for n := 2; e.used[id]; n++ {
+		if next := sdk.T(key + "#" + itoa(n)); e.shortIDs {
+			id = nineLetters(next)
+		} else {
+			id = "call_" + fingerprint(next)
+		}
+	}
+	if e.used == nil {
+		e.used = make(map[string]bool)
+	}
+	e.used[id] = true
+	return id
 }
 
 func (e *encoding) call(p piece) error {
@@ -214,7 +232,7 @@ func (e *encoding) answered(r *sdk.Result) openCall {
 		name = short
 	}
 	for i, c := range e.open {
-		if id == c.id || id == "" && (name == "" || name == c.name) {
+		if id == c.key || id == "" && (name == "" || name == c.name) {
 			e.open = append(e.open[:i:i], e.open[i+1:]...)
 			return c
 		}

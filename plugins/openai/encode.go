@@ -24,6 +24,7 @@ type encoding struct {
 	names map[string]string // tool names that had to change
 	open  []openCall        // calls of the last assistant turn that no result has answered yet
 	made  int               // ids made for calls that came without
+	used  map[string]bool   // ids of calls that must not be used again
 	moved []piece           // media of tool results and words between results, waiting for a user message
 	late  []*sdk.Message    // of the system, between results: they wait for the last of them
 }

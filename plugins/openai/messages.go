@@ -242,7 +242,7 @@ func partType(p *sdk.Part) string {
 
 // assistant writes an assistant turn: its text as content, its calls as tool_calls.
 func (e *encoding) assistant(m *sdk.Message) error {
-	e.open = nil
+	e.open, e.used = nil, nil
 	var texts, calls, thoughts, refusals []piece
 	for i := range m.Parts {
 		p := piece{&m.Parts[i], sdk.PartPath(m.Path, m.Parts, i)}
