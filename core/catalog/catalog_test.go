@@ -162,9 +162,10 @@ func TestUsageMember(t *testing.T) {
 		}
 	}
 	f("")
-	f("", rule("set", "/stream_options/include_usage", "true", "stream"))
-	f(`"stream_options":{"include_usage":true}`, rule("replace", "/model", `"{model}"`, ""),
-		sdk.Splice{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage("true"), When: "stream", Hides: "usage"})
+	ask := sdk.Splice{Op: "set", At: "/stream_options/include_usage", Value: json.RawMessage("true"), When: "stream"}
+	f("", ask)
+	ask.Hides = "usage"
+	f(`"stream_options":{"include_usage":true}`, sdk.Splice{Op: "replace", At: "/model", Value: json.RawMessage(`"{model}"`)}, ask)
 }
 
 func TestSpliceByKind(t *testing.T) {
