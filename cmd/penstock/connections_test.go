@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/penstock-gateway/penstock/core/admin"
 	"github.com/penstock-gateway/penstock/core/health"
 )
@@ -118,8 +120,7 @@ models: {m: {deployments: [{provider: up, model: x}]}}
 keys: [{name: dev, secret: %s}]
 `, up.URL, ca, testKey))
 	s.await("a connection before any request", func() bool { return up.conns.Load() == 1 })
-	tick := time.NewTimer(200 * time.Millisecond) // the handshake's end is seen by nobody but the gateway
-	<-tick.C
+	<-time.After(200 * time.Millisecond) // what the gateway does behind the handshake is seen by nobody else
 	if who, _ := s.chat("m"); who != "up" || up.number != 1 {
 		t.Errorf("got %s on connection %d, want up on the first", who, up.number)
 	}
@@ -162,6 +163,31 @@ keys: [{name: dev, secret: %s}]
 	a.leave()
 	if who, _ := s.chat("m"); who != "502" {
 		t.Errorf("got %s, want 502 where no address can be reached", who)
+	}
+}
+
+// TestSignatureIsForThePlace holds that a request that goes on to another address is signed for that one.
+func TestSignatureIsForThePlace(t *testing.T) {
+	c := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+	first, second := newSite(t, answering("first")), newUpstream(t, nil)
+	second.answer = bedrockAnswers(second, c)
+	first.Start()
+	s := serveText(t, fmt.Sprintf(`
+providers:
+  aws:
+    plugin: bedrock
+    base_urls: [%q, "%s/behind"]
+    config: {region: eu-central-1}
+    credentials: [{access_key_id: %s, secret_access_key: %q}]
+models: {nova: {deployments: [{provider: aws, model: amazon.nova-lite-v1:0}]}}
+retry: {attempts: 1}
+keys: [{name: dev, secret: %s}]
+`, first.URL, second.URL, c.AccessKeyID, c.SecretAccessKey, testKey))
+	s.await("measurements", func() bool { return s.address(first.URL).Address.Connect > 0 })
+	first.leave()
+	a := s.post("/v1/chat/completions", `{"model":"nova","messages":[{"role":"user","content":"hi"}]}`)
+	if want := "/behind/model/amazon.nova-lite-v1%3A0/converse"; a.status != 200 || second.last().path != want {
+		t.Errorf("%d %s, asked %s, want %s with a signature that holds there", a.status, a.body, second.last().path, want)
 	}
 }
 

@@ -1,6 +1,10 @@
 package generation
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/penstock-gateway/penstock/core/catalog"
+)
 
 func TestAddress(t *testing.T) {
 	f := func(configured, own, want string) {
@@ -24,4 +28,33 @@ func TestAddress(t *testing.T) {
 	f("https://mine", "https://<resource>.example/openai/v1", "https://mine/openai/v1")
 	f("", "https://<resource>.example/openai/v1", "")
 	f("ftp://mine", "https://h/v1", "")
+}
+
+// TestBestCandidates: connections are kept ready for what requests go to first.
+func TestBestCandidates(t *testing.T) {
+	a, b, c := &catalog.Provider{ID: "a"}, &catalog.Provider{ID: "b"}, &catalog.Provider{ID: "c"}
+	model := func(s catalog.Strategy, list ...*catalog.Provider) *catalog.Model {
+		m := &catalog.Model{Strategy: s}
+		for _, p := range list {
+			m.Deployments = append(m.Deployments, &catalog.Deployment{Provider: p})
+		}
+		return m
+	}
+	f := func(want string, models ...*catalog.Model) {
+		t.Helper()
+		got := ""
+		best := (&compilation{gen: &Generation{Catalog: catalog.New(models)}}).bestCandidates()
+		for _, p := range []*catalog.Provider{a, b, c} {
+			if best[p] {
+				got += p.ID
+			}
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	f("")
+	f("b", model(catalog.Ordered, b, a, c))
+	f("ab", model(catalog.Ordered, b, c), model(catalog.Ordered, a))
+	f("ac", model(catalog.Fastest, a, c))
 }

@@ -143,28 +143,28 @@ func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }
 
-// choose takes the address that requests go to: where none can be reached, the one that failed longest ago. The service is
-// locked.
+// better says whether requests go rather to a than to b; inUse: they go to b now.
+func better(a, b *address, inUse bool) bool {
+	far, than := a.distance.Connect, b.distance.Connect
+	switch {
+	case (a.failures == 0) != (b.failures == 0):
+		return a.failures == 0
+	case a.failures > 0:
+		return a.failed.Before(b.failed) // none can be reached: perhaps the one that failed longest ago can again
+	case far == 0 || than == 0:
+		return far > 0 && !inUse // what is not known is not farther
+	case inUse:
+		return float64(far) <= nearer*float64(than) && than-far >= nearerBy
+	}
+	return far < than
+}
+
+// choose takes the address that requests go to. The service is locked.
 func (s *Service) choose() {
 	now := s.chosen.Load()
 	best := now
 	for _, a := range s.addresses {
-		switch {
-		case a == best:
-		case (a.failures == 0) != (best.failures == 0):
-			if a.failures == 0 {
-				best = a
-			}
-		case a.failures > 0:
-			if a.failed.Before(best.failed) {
-				best = a
-			}
-		case a.distance.Connect == 0 || best.distance.Connect == 0: // what is not known is not nearer
-			if best != now && best.distance.Connect == 0 && a.distance.Connect > 0 {
-				best = a
-			}
-		case best == now && (float64(a.distance.Connect) > nearer*float64(best.distance.Connect) || best.distance.Connect-a.distance.Connect < nearerBy):
-		case a.distance.Connect < best.distance.Connect:
+		if a != best && better(a, best, best == now) {
 			best = a
 		}
 	}
