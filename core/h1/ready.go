@@ -32,15 +32,16 @@ func (p *Pool) KeepReady(ctx context.Context, n int) {
 	defer p.addReady(-n)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	vain := 0
+	var vain int // tries of late
+	var last time.Time
 	for ctx.Err() == nil {
 		var pause time.Duration
 		if !p.rests() {
-			if lost := p.look(); p.fill(ctx) && !lost {
-				vain = 0
-			} else {
-				pause = min(firstPause<<min(vain, 6), mostPause)
+			if lost := p.look(); !p.fill(ctx) || lost {
+				pause, last = min(firstPause<<min(vain, 6), mostPause), time.Now()
 				vain++
+			} else if time.Since(last) > 2*mostPause {
+				vain = 0
 			}
 		}
 		if pause > 0 {

@@ -28,26 +28,25 @@ type Probe struct {
 // Limits of a probe.
 const (
 	probeLimit = 10 * time.Second
-	probeBytes = 1 << 20 // of an answer, beyond which its connection is given up
-	leastPause = 100 * time.Millisecond
+	probeBytes = 1 << 20                // of an answer, beyond which its connection is given up
+	tickEvery  = 100 * time.Millisecond // is looked whether a probe is due: a backend may be set aside, and be due, at any time
 )
 
 // keepProbing probes until ctx ends.
 func (a *attendant) keepProbing(ctx context.Context) {
-	timer := time.NewTimer(leastPause)
-	defer timer.Stop()
-	regular, told := time.Now().Add(leastPause), true
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	regular, told := time.Now(), true
 	for {
-		p, now := &a.upkeep.Load().Probe, time.Now()
-		wait := regular.Sub(now)
-		if told { // or another would say nothing again
-			wait = p.soonest(now, regular)
-		}
-		timer.Reset(max(wait, leastPause))
 		select {
-		case <-timer.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			return
+		}
+		p, now := &a.upkeep.Load().Probe, time.Now()
+		due := !now.Before(regular)
+		if !due && !(told && p.backDue(now)) { // another that says nothing again is not worth it
+			continue
 		}
 		select {
 		case a.network.slots <- struct{}{}:
@@ -56,21 +55,20 @@ func (a *attendant) keepProbing(ctx context.Context) {
 		}
 		told = a.probe(ctx)
 		<-a.network.slots
-		if now := time.Now(); !now.Before(regular) {
-			regular = now.Add(jitter(p.Every))
+		if due {
+			regular = time.Now().Add(jitter(p.Every))
 		}
 	}
 }
 
-// soonest is the time until the next probe: the regular one, or that of a backend that may come back.
-func (p *Probe) soonest(now, regular time.Time) time.Duration {
-	wait := regular.Sub(now)
+// backDue says whether a backend that is set aside may come back now.
+func (p *Probe) backDue(now time.Time) bool {
 	for _, b := range p.Backends {
-		if due, ok := b.ProbeDue(now, p.Care); ok && p.tells(b, now) {
-			wait = min(wait, due.Sub(now))
+		if due, ok := b.ProbeDue(now, p.Care); ok && !due.After(now) && p.tells(b, now) {
+			return true
 		}
 	}
-	return wait
+	return false
 }
 
 // tells says whether the probe says something of a backend: of one that answers, and is set aside for how, a connection

@@ -222,15 +222,15 @@ func TestProbeComesFirst(t *testing.T) {
 	care := health.Defaults()
 	b := health.NewRegistry(slog.New(slog.DiscardHandler)).Backend("b")
 	p := &Probe{Every: time.Hour, Backends: []*health.Backend{b}, Care: care}
-	if got := p.soonest(now, now.Add(time.Hour)); got != time.Hour {
-		t.Errorf("the next probe of a backend that is well is in %v, want the regular one", got)
+	if p.backDue(now) {
+		t.Error("a backend that is well is to come back")
 	}
 	for range care.Failures {
 		pass, _ := b.Admit(now, care)
 		pass.Done(health.Outcome{Kind: sdk.Timeout, Unsent: true, Ended: now})
 	}
-	if got, least := p.soonest(now, now.Add(time.Hour)), care.OpenFor; got >= least || got < least/2 {
-		t.Errorf("the next probe is in %v, want somewhat less than %v", got, least)
+	if p.backDue(now.Add(care.OpenFor/2)) || !p.backDue(now.Add(care.OpenFor-time.Millisecond)) {
+		t.Errorf("want a probe somewhat before %v", care.OpenFor)
 	}
 	early := now.Add(care.OpenFor - time.Millisecond)
 	if _, ok := b.Admit(early, care); ok {
