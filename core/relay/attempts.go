@@ -158,13 +158,14 @@ func (r *run) largerThan(i int, waiting []int) []int {
 	return list
 }
 
-// exhausted marks the failure that is left when nothing more can be tried.
+// exhausted marks the failure that is left when nothing more can be tried: another request would meet the same, unless it
+// comes when the provider has said that it may.
 func (r *run) exhausted() {
 	if r.res.Failure == nil {
 		r.res.Failure = r.noTarget()
 		return
 	}
-	r.res.Failure.Final = true
+	r.res.Failure.Final = r.res.Failure.RetryAfter == 0
 }
 
 // noTarget is the failure of a request that no candidate can even be asked. Where some are set aside for a while only, the
