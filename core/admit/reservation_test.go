@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/ledger"
@@ -87,6 +89,43 @@ func TestNeedsLearn(t *testing.T) {
 	if n := Needs(asked, keyed(t, `{}`).Account, []*catalog.Deployment{plain, glyph}, &e); n.Input < 3500 || n.Input > 4000 {
 		t.Errorf("%d tokens, want about as many as bytes", n.Input)
 	}
+}
+
+// TestNeedsBound holds that no call of any candidate that stays within the tokens of a Need costs more than it, and that it
+// covers what the request says that it may have.
+func TestNeedsBound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := func(most int64, what string) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
+		rates := func() price.Rates {
+			r := price.Usual(n(1e9, "in"), n(1e9, "out"))
+			r.CacheWrite, r.CacheWriteHour, r.Reasoning, r.ImageOutput = n(1e9, "write"), n(1e9, "hour"), n(1e9, "think"), n(1e9, "image out")
+			r.AudioInput, r.ImageInput, r.Request, r.Image = n(1e9, "audio"), n(1e9, "image in"), n(1e6, "request"), n(1e6, "image")
+			return r
+		}
+		f := dialect.Facts{TextBytes: int(n(5000, "bytes")), Messages: int(n(9, "messages")), MaxOutput: int(n(2000, "most"))}
+		for range n(3, "images") {
+			f.Image()
+		}
+		var candidates []*catalog.Deployment
+		for range 1 + n(2, "candidates") {
+			p := price.Period{Rates: rates(), Tiers: []price.Tier{{Above: n(3000, "above"), Rates: rates()}}}
+			candidates = append(candidates, &catalog.Deployment{MaxOutput: int(n(3000, "can")), Price: price.List{p}})
+		}
+		need := Needs(&Asked{Facts: &f}, new(limits.Account), candidates, new(ledger.Estimator))
+		if f.MaxOutput > 0 && need.Output < int64(f.MaxOutput) {
+			t.Fatalf("%d tokens of output, want %d", need.Output, f.MaxOutput)
+		}
+		u := sdk.Usage{Input: n(need.Input, "used"), Output: n(need.Output, "used")}
+		u.CacheWriteHour, u.Reasoning = n(need.Input-u.Input, "hour"), n(need.Output-u.Output, "think")
+		if f.Media.Images > 0 {
+			u.ImageInput = n(need.Input-u.TotalInput(), "images")
+		}
+		for _, d := range candidates {
+			if cost := d.Price[0].Cost(u, int64(f.Media.Images)); cost > need.Nano {
+				t.Fatalf("%+v costs %d, want %d at most", u, cost, need.Nano)
+			}
+		}
+	})
 }
 
 func TestRefusals(t *testing.T) {
