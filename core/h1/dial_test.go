@@ -171,3 +171,43 @@ func TestTurnIsNotNeeded(t *testing.T) {
 		t.Errorf("%d dials, %d open, %d idle, want 2 of each", dials.Load(), open, idle)
 	}
 }
+
+// TestVerdictIsShared: who comes later than those that wait in vain waits no longer than they do, unless the upstream has
+// answered another meanwhile, or it would itself have waited for more than twice as long.
+func TestVerdictIsShared(t *testing.T) {
+	f := func(name string, later time.Duration, answers func(dial int64) bool, want time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			var dials atomic.Int64
+			p := NewPool(Target{Host: "x:1", Name: "x"}, PoolOptions{MaxDials: 2, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				if answers(dials.Add(1)) {
+					time.Sleep(100 * time.Millisecond)
+					return new(net.TCPConn), nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}})
+			began := time.Now()
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() { p.connect(context.Background(), time.Second) })
+			}
+			time.Sleep(400 * time.Millisecond)
+			all.Go(func() {
+				if _, err := p.connect(context.Background(), later); err == nil {
+					t.Errorf("%s: it is connected", name)
+				}
+				if took := time.Since(began); took != want {
+					t.Errorf("%s: it knows after %v, want %v", name, took, want)
+				}
+			})
+			all.Wait()
+		})
+	}
+	silent := func(int64) bool { return false }
+	f("the same limit", time.Second, silent, time.Second)
+	f("a limit twice as long", 2*time.Second, silent, time.Second)
+	f("a longer limit", 3*time.Second, silent, 3400*time.Millisecond)
+	f("a shorter limit", 300*time.Millisecond, silent, 700*time.Millisecond)
+	f("one came through", time.Second, func(n int64) bool { return n == 2 }, 1400*time.Millisecond)
+}
