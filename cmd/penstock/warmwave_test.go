@@ -150,7 +150,10 @@ func (p *storeProxy) pass(sql string) {
 		case <-p.over:
 		}
 	case named:
-		time.Sleep(delay)
+		select {
+		case <-time.After(delay):
+		case <-p.over:
+		}
 	}
 }
 
