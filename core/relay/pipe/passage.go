@@ -21,7 +21,8 @@ type Passage struct {
 	event   []byte             // one that is written anew
 	alive   []byte             // the dialect's own keep-alive
 	halves  halves
-	pending int // bytes fed that are part of no frame yet
+	frame   frame.Frame // the one that is being looked at: observers would have it on the heap
+	pending int         // bytes fed that are part of no frame yet
 	segs    [][]byte
 	scratch []byte
 	content bool
@@ -47,7 +48,7 @@ func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
 func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return Told(p.obs.Usage()), p.obs.Finish() }
 
 // Spare lets go of the frames that were copied.
-func (p *Passage) Spare() { p.segs, p.scratch = nil, nil }
+func (p *Passage) Spare() { p.segs, p.scratch, p.frame = nil, nil, frame.Frame{} }
 
 // Close does nothing.
 func (p *Passage) Close() {}
@@ -79,9 +80,10 @@ func (p *Passage) Feed(chunk []byte) Piece {
 			p.segs = append(p.segs, chunk[from:to])
 		}
 	}
-	for !p.done {
-		f, ok, err := p.split.Next()
-		if err != nil {
+	for f := &p.frame; !p.done; {
+		var ok bool
+		var err error
+		if *f, ok, err = p.split.Next(); err != nil {
 			flush()
 			return Piece{p.segs, broken(err)}
 		}
@@ -90,7 +92,7 @@ func (p *Passage) Feed(chunk []byte) Piece {
 		}
 		start, end := off, off+len(f.Raw)
 		off, p.pending = end, p.pending-len(f.Raw)
-		out, whole, failure := p.look(&f)
+		out, whole, failure := p.look(f)
 		switch {
 		case failure != nil:
 			flush()
