@@ -27,6 +27,12 @@ func (a *active) whole() *sdk.Failure {
 	case pipe.LooksStreamed(framing, body):
 		return a.framesAsWhole(body)
 	}
+	return a.bodyAsWhole(body)
+}
+
+// bodyAsWhole sends an answer that came as it was asked for.
+func (a *active) bodyAsWhole(body []byte) (f *sdk.Failure) {
+	body = pipe.WithoutMark(body)
 	var out []byte
 	if a.plan.way.Pass {
 		out, f = a.passWhole(body)
@@ -151,21 +157,14 @@ func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Fa
 
 // wholeAsStream serves a client that wants a stream from an upstream that answers with one body.
 func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failure {
-	body = bytes.Clone(body)
-	for err == nil {
-		var p []byte
-		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
-			return tooLarge()
-		}
-		body = append(body, p...)
-	}
-	if err != io.EOF {
-		return a.transport(err)
+	body, f := a.gather(b, body, err)
+	if f != nil {
+		return f
 	}
 	if len(bytes.TrimSpace(body)) == 0 {
 		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
 	}
-	out, f := a.translateWhole(body, true)
+	out, f := a.translateWhole(pipe.WithoutMark(body), true)
 	if f != nil {
 		return f
 	}
@@ -180,34 +179,58 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 	return nil
 }
 
-// streamAsWhole serves a client that wants one body from an upstream that streams all the same.
-func (a *active) streamAsWhole() *sdk.Failure {
-	t, f := a.translation(true, false)
-	if f != nil {
-		return f
+// gather reads an answer to its end, behind what has been read of it.
+func (a *active) gather(b *answerBody, body []byte, err error) ([]byte, *sdk.Failure) {
+	body = bytes.Clone(body)
+	for err == nil {
+		var p []byte
+		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
+			return nil, tooLarge()
+		}
+		body = append(body, p...)
 	}
-	defer t.Close()
+	if err != io.EOF {
+		return nil, a.transport(err)
+	}
+	return body, nil
+}
+
+// streamAsWhole serves a client that wants one body from an upstream that streams all the same, or says that it does.
+func (a *active) streamAsWhole() *sdk.Failure {
 	b, f := a.openBody()
 	if f != nil {
 		return f
 	}
 	defer b.close()
-	for done := false; !done; {
-		p, err := b.next()
-		if err == io.EOF {
-			break
+	p, err := b.next()
+	if pipe.FormOfStream(a.plan.way.Dialect.Framing, a.call.Get("content-type"), p) == pipe.AsBody {
+		body, f := a.gather(b, p, err)
+		if f != nil {
+			return f
 		}
-		if err != nil {
-			return a.transport(err)
-		}
+		return a.bodyAsWhole(body)
+	}
+	t, f := a.translation(true, false)
+	if f != nil {
+		return f
+	}
+	defer t.Close()
+	for err == nil {
 		a.rec.Read += int64(len(p))
 		if out := t.Feed(p); out.Failure != nil {
 			return out.Failure
 		}
-		var content bool
-		if content, done = t.Progress(); content {
+		content, done := t.Progress()
+		if done {
+			break
+		}
+		if content {
 			a.call.SetTotal(a.until)
 		}
+		p, err = b.next()
+	}
+	if err != nil && err != io.EOF {
+		return a.transport(err)
 	}
 	return a.finishWhole(t)
 }

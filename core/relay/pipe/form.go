@@ -36,6 +36,9 @@ func FormOfStream(framing string, contentType, first []byte) Form {
 // blank is what may stand before a text: white space and a byte order mark.
 const blank = " \t\r\n\ufeff"
 
+// WithoutMark is a body without the byte order mark that some services put before it; RFC 8259 8.1 lets readers ignore it.
+func WithoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
+
 // The framings of manifests, beside server-sent events.
 const (
 	awsEvents = "aws-event-stream"
