@@ -171,18 +171,6 @@ func (a *active) try() *sdk.Failure {
 	return a.whole()
 }
 
-// firstContentBy is the time by which the answer must have content.
-func (a *active) firstContentBy() time.Time {
-	by := a.until
-	if a.terms.FirstContent > 0 {
-		first := a.rec.Started.Add(a.terms.FirstContent)
-		if by.IsZero() || first.Before(by) {
-			by = first
-		}
-	}
-	return by
-}
-
 // outgoing makes the upstream request: the client's own bytes with splices, or the plugin's plan. What authorizes it comes
 // last, when all else is known.
 func (a *active) outgoing() *sdk.Failure {

@@ -1,10 +1,8 @@
 package relay
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"log/slog"
 	"net"
 	"time"
 
@@ -44,6 +42,18 @@ func (a *active) send() *sdk.Failure {
 	}
 }
 
+// firstContentBy is the time by which the answer must have content.
+func (a *active) firstContentBy() time.Time {
+	by := a.until
+	if a.terms.FirstContent > 0 {
+		first := a.rec.Started.Add(a.terms.FirstContent)
+		if by.IsZero() || first.Before(by) {
+			by = first
+		}
+	}
+	return by
+}
+
 // elsewhere says whether there is another place for a request that could not be sent.
 func (a *active) elsewhere(err error) bool {
 	if a.up.Places == nil || !h1.Unreached(err) || a.lost.Load() || a.client.Gone() {
@@ -61,12 +71,11 @@ const warnEvery = time.Second
 // unreached says to a client why a provider could not be reached, without its address, and to the log with it.
 func (a *active) unreached(err error) string {
 	now := time.Now().UnixNano()
-	level, last := slog.LevelDebug, a.up.warned.Load()
+	log, last := a.Log.Debug, a.up.warned.Load()
 	if now-last >= int64(warnEvery) && a.up.warned.CompareAndSwap(last, now) {
-		level = slog.LevelWarn
+		log = a.Log.Warn
 	}
-	a.Log.Log(context.Background(), level, "provider: not reached", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID,
-		"address", a.place.Base.Host, "error", err)
+	log("provider: not reached", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "address", a.place.Base.Host, "error", err)
 	return whyUnreached(err)
 }
 
