@@ -71,8 +71,12 @@ type Member struct {
 
 // Advisory says whether the member changes how a provider works or what it keeps, not what is asked, so that a provider
 // without such a member may leave it out: storage, caching, safety settings, context editing, a gateway's own routing, and
-// what the middle form does not know inside messages and tools.
+// what the middle form does not know inside messages and tools. So is a name that no service can know, for all begin theirs
+// with a small letter: Model is not model.
 func (m Member) Advisory() bool {
+	if m.Path == "" || m.Path[0] < 'a' || m.Path[0] > 'z' {
+		return true
+	}
 	switch m.Path {
 	case "store", "safety_identifier", "prompt_cache_retention", "verbosity", "text.verbosity", "include", "truncation", "background",
 		"stream_options", "provider", "models", "transforms", "route", "usage", "moderation", "context_management", "betas",

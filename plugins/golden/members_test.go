@@ -22,6 +22,8 @@ func TestAdvisoryMembers(t *testing.T) {
 			request: `{"input":"x","text":{"verbosity":"low"}}`},
 		{name: "verbosity", client: "chat", targets: "openai-responses", want: []string{`/text/verbosity "low"`, "/verbosity"},
 			request: `{"messages":[{"role":"user","content":"x"}],"verbosity":"low"}`},
+		{name: "a name in other letters", client: "chat", targets: "anthropic gemini bedrock cohere ollama openai-responses", noted: "Model",
+			want: []string{"/Model"}, request: `{"messages":[{"role":"user","content":"x"}],"Model":"big"}`},
 		{name: "a member that nobody knows", client: "chat", targets: "openai-responses", noted: "x_thing",
 			want: []string{"/x_thing"}, request: `{"messages":[{"role":"user","content":"x"}],"x_thing":1}`},
 	})
@@ -129,5 +131,29 @@ func TestCacheMarkOfRequest(t *testing.T) {
 			request: `{"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":"x"}]}`},
 		{name: "marked already", client: "anthropic", targets: "bedrock", want: []string{`/messages/0/content/1 {"cachePoint":{"type":"default"}}`, "/messages/0/content/2"},
 			request: `{"max_tokens":9,"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`},
+	})
+}
+
+// Arguments in the history are what a model wrote, at times no good object: what they can mean is sent, and the rest is a fault
+// of the request.
+func TestArgumentsOfHistory(t *testing.T) {
+	with := func(arguments string) string {
+		return `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
+			"function":{"name":"f","arguments":"` + arguments + `"}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}`
+	}
+	item := func(arguments string) string {
+		return `{"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"c","name":"f","arguments":"` + arguments + `"},
+			{"type":"function_call_output","call_id":"c","output":"1"}]}`
+	}
+	const anthropic, gemini = "/messages/1/content/0/input ", "/contents/1/parts/0/functionCall/args "
+	const bad = ": want the text of a JSON object"
+	kinds(t, []kind{
+		{name: "twice", client: "chat", targets: "anthropic", request: with(`{\"a\":1,\"b\":[{\"c\":1,\"c\":2}],\"\\u0061\":3}`), want: []string{anthropic + `{"a":3,"b":[{"c":2}]}`}},
+		{name: "twice", client: "responses", targets: "gemini", request: item(`{\"a\":1,\"a\":2}`), want: []string{gemini + `{"a":2}`}},
+		{name: "null", client: "chat", targets: "anthropic", request: with(`null`), want: []string{anthropic + `{}`}},
+		{name: "blank", client: "responses", targets: "anthropic", request: item(` \n`), want: []string{anthropic + `{}`}},
+		{name: "BerriAI/litellm#33678", client: "responses", targets: "anthropic", request: item(`{}{}`),
+			err: "input[1].arguments" + bad + ": line 1 column 3: unexpected '{', want the end of the text"},
+		{name: "list", client: "chat", targets: "gemini", request: with(`[1]`), err: "messages[1].tool_calls[0].function.arguments" + bad},
 	})
 }

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -23,7 +24,8 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 		return dst
 	}
 	answer := -1 // the content of the last message of the assistant, where a block is left out of it
-	for m := range doc.Items(messages) {
+	all := slices.Collect(doc.Items(messages))
+	for i, m := range all {
 		if doc.Kind(m) != jsonspan.Object {
 			continue
 		}
@@ -34,6 +36,9 @@ func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
 		if content, ok := doc.Member(m, "content"); ok && doc.Kind(content) == jsonspan.Array {
 			if e, ok := dialect.WithoutItems(doc, content, func(block int) bool { return foreign(doc, block) }); ok {
 				dst, answer = append(dst, e), content
+			} else if i+1 < len(all) && doc.Len(content) > 0 && foreign(doc, content+1) {
+				// It holds nothing else, and no content is no message: what is said next follows what was said before.
+				dst = append(dst, jsonspan.Edit{From: int(doc.Nodes[m].Off), To: int(doc.Nodes[all[i+1]].Off)})
 			}
 		}
 	}

@@ -38,6 +38,8 @@ func TestRepairs(t *testing.T) {
 	same(`{"messages":[{"content":[{"type":"redacted_thinking","data":"EmwKAhgB"},{"type":"redacted_thinking"},{"type":"text","text":"a"}]}]}`)
 	same(`{"messages":[{"content":[ {"type":"thinking","thinking":"x","signature":"s"} , {"type":"text"}]}]}`)
 	same(`{"messages":[{"content":[{"type":"thinking","thinking":"x"}]}]}`)
+	f(`{"messages":[{"role":"user","content":"a"}, {"role":"assistant","content":[{"type":"thinking","thinking":"x"}]}, {"role":"user","content":"b"}]}`,
+		`{"messages":[{"role":"user","content":"a"}, {"role":"user","content":"b"}]}`)
 	same(`{"thinking":{"type":"enabled"},"messages":[{"content":"thinking"},{"content":[]},3,{}]}`)
 	same(`{"thinking":1,"messages":"x"}`)
 	same(`{"a":"thinking"}`)

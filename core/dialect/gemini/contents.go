@@ -10,13 +10,13 @@ import (
 )
 
 func (r *decoder) contents(v int) {
-	if !r.Array(v) {
+	if !r.list(v) {
 		return
 	}
-	if r.Len(v) == 0 {
+	if r.count(v) == 0 {
 		r.Refuse(v, "want at least one content")
 	}
-	for c := range r.Items(v) {
+	for c := range r.each(v) {
 		if r.Object(c) {
 			r.content(c)
 		}
@@ -34,8 +34,8 @@ func (r *decoder) instruction(v int) {
 	if !r.Object(v) {
 		return
 	}
-	if parts := r.needed(v, "parts"); r.Array(parts) {
-		for p := range r.Items(parts) {
+	if parts := r.needed(v, "parts"); r.list(parts) {
+		for p := range r.each(parts) {
 			if r.Object(p) {
 				msg.Parts = append(msg.Parts, r.part(p))
 			}
@@ -56,13 +56,13 @@ func (r *decoder) content(c int) {
 		r.Want(role, `"user" or "model"`)
 	}
 	parts := r.needed(c, "parts")
-	if !r.Array(parts) {
+	if !r.list(parts) {
 		return
 	}
 	path := r.Path(c)
 	var msg *sdk.Message
 	n := -1
-	for p := range r.Items(parts) {
+	for p := range r.each(parts) {
 		if n++; !r.Object(p) {
 			continue
 		}

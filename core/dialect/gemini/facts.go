@@ -80,15 +80,15 @@ func (r *facts) request(obj int) (has bool) {
 }
 
 func (r *facts) tools(v int) {
-	if !r.Array(v) || r.Len(v) == 0 {
+	if !r.list(v) || r.count(v) == 0 {
 		return
 	}
 	r.need(dialect.Tools)
 	r.f.TextBytes += len(r.Raw(v))
-	for t := range r.Items(v) {
+	for t := range r.each(v) {
 		for k, d := range r.Members(t) {
 			if string(r.named(k)) == "functionDeclarations" {
-				r.f.Tools += r.Len(d)
+				r.f.Tools += r.count(d)
 			} else {
 				r.f.Tools++
 			}
@@ -130,15 +130,15 @@ func (r *facts) thinking(v int) {
 }
 
 func (r *facts) contents(v int) {
-	if !r.Array(v) {
+	if !r.list(v) {
 		return
 	}
-	r.f.Messages = r.Len(v)
+	r.f.Messages = r.count(v)
 	if r.f.Messages == 0 {
 		r.Refuse(v, "want at least one content")
 	}
 	prefill := false
-	for c := range r.Items(v) {
+	for c := range r.each(v) {
 		if prefill = false; r.Object(c) {
 			prefill = r.content(c)
 		}
@@ -149,11 +149,11 @@ func (r *facts) contents(v int) {
 // content reads one turn; prefill says that it is the beginning of an answer where it is the last one.
 func (r *facts) content(c int) (prefill bool) {
 	parts := r.get(c, "parts")
-	if parts == 0 || !r.Array(parts) {
+	if !r.list(parts) {
 		return false
 	}
 	calls := 0
-	for p := range r.Items(parts) {
+	for p := range r.each(parts) {
 		if r.Object(p) && r.part(p) {
 			calls++
 		}

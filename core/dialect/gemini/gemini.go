@@ -8,6 +8,7 @@ package gemini
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -56,6 +57,26 @@ func (r *reader) needed(obj int, name string) int {
 		r.Missing(obj, name)
 	}
 	return v
+}
+
+// list says whether a value is a list, or an object that stands for a list of itself alone, as Google's servers take it and
+// their examples have it.
+func (r *reader) list(v int) bool { return v > 0 && (r.Kind(v) == jsonspan.Object || r.Array(v)) }
+
+// each goes through what list has found.
+func (r *reader) each(v int) iter.Seq[int] {
+	if r.Kind(v) == jsonspan.Object {
+		return func(yield func(int) bool) { yield(v) }
+	}
+	return r.Items(v)
+}
+
+// count is how many each goes through.
+func (r *reader) count(v int) int {
+	if r.Kind(v) == jsonspan.Object {
+		return 1
+	}
+	return r.Len(v)
 }
 
 // named is a member's name in camelCase. It is a slice of the body where it is written so.

@@ -9,10 +9,10 @@ import (
 
 // tools reads the list of tools: each is a set of functions, or something that the service runs, or both.
 func (r *decoder) tools(v int) {
-	if !r.Array(v) {
+	if !r.list(v) {
 		return
 	}
-	for t := range r.Items(v) {
+	for t := range r.each(v) {
 		if !r.Object(t) {
 			continue
 		}
@@ -21,7 +21,7 @@ func (r *decoder) tools(v int) {
 			case r.Kind(m) == jsonspan.Null:
 			case name != "functionDeclarations":
 				r.req.Tools = append(r.req.Tools, sdk.Tool{Kind: sdk.ForeignTool, Type: name, Raw: r.Value(t), Path: r.Path(t)})
-			case r.Array(m):
+			case r.list(m):
 				r.functions(m)
 			}
 		}
@@ -29,7 +29,7 @@ func (r *decoder) tools(v int) {
 }
 
 func (r *decoder) functions(list int) {
-	for f := range r.Items(list) {
+	for f := range r.each(list) {
 		if !r.Object(f) {
 			continue
 		}

@@ -109,7 +109,7 @@ func (r *decoder) assistant(m int, msg *sdk.Message) {
 	}
 	if fc := r.Get(m, "function_call"); r.Object(fc) {
 		r.functions++
-		call := sdk.Call{ID: functionID(r.functions), Name: r.Content(r.Get(fc, "name")), Arguments: r.arguments(fc)}
+		call := sdk.Call{ID: functionID(r.functions), Name: r.Content(r.Get(fc, "name")), Arguments: r.Arguments(r.Get(fc, "arguments"))}
 		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartCall, Call: &call, Path: msg.Path + ".function_call"})
 	}
 	r.cached(m, msg.Parts)
@@ -145,39 +145,8 @@ func (r *decoder) call(c int) sdk.Part {
 		r.Missing(c, "function.name")
 		return part
 	}
-	call.Name, call.Arguments = r.Content(name), r.arguments(fn)
+	call.Name, call.Arguments = r.Content(name), r.Arguments(r.Get(fn, "arguments"))
 	return part
-}
-
-// arguments reads the JSON text of a call's arguments. OpenAI itself sends "" for a call without any.
-func (r *decoder) arguments(fn int) sdk.Value {
-	a := r.Get(fn, "arguments")
-	if r.Kind(a) == jsonspan.Object && a > 0 { // some clients forget to make a text of them
-		return r.Value(a)
-	}
-	text := r.Content(a)
-	if text.Empty() {
-		return sdk.RawValue([]byte("{}"))
-	}
-	v := text.JSON()
-	if err := jsonspan.Valid(v.Raw(), jsonspan.Limits{AllowDuplicates: true}); err != nil {
-		r.Refuse(a, "want the text of a JSON object: "+err.Error())
-		return sdk.Value{}
-	}
-	if first := firstByte(v.Raw()); first != '{' {
-		r.Refuse(a, "want the text of a JSON object")
-	}
-	return v
-}
-
-// firstByte is the first byte of a valid JSON text that is not white space.
-func firstByte(text []byte) byte {
-	for _, c := range text {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
 }
 
 // toolResult reads a tool's answer. The breakpoint of its last part becomes the result's own: that is the unit that a

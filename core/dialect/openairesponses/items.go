@@ -107,29 +107,12 @@ func (r *decoder) call(i int, custom bool) sdk.Part {
 	if custom {
 		call.Input = r.Content(r.Get(i, "input"))
 	} else {
-		call.Arguments = r.arguments(r.Get(i, "arguments"))
+		call.Arguments = r.Arguments(r.Get(i, "arguments"))
 	}
 	part := sdk.Part{Kind: sdk.PartCall, Call: call}
 	// Where the encoder puts it, as Google's own endpoint of chat completions does.
 	part.Signature = r.Content(r.Get(r.Get(r.Get(i, "extra_content"), "google"), "thought_signature"))
 	return part
-}
-
-func (r *decoder) arguments(a int) sdk.Value {
-	text := r.Content(a)
-	if text.Empty() {
-		return sdk.RawValue([]byte("{}"))
-	}
-	v := text.JSON()
-	var doc jsonspan.Doc
-	if err := doc.Parse(v.Raw(), jsonspan.Limits{AllowDuplicates: true}); err != nil {
-		r.Refuse(a, "want the text of a JSON object: "+err.Error())
-		return sdk.Value{}
-	}
-	if doc.Kind(0) != jsonspan.Object {
-		r.Refuse(a, "want the text of a JSON object")
-	}
-	return v
 }
 
 // openAISealed is how OpenAI's sealed reasoning begins (the version byte of a Fernet token); what other providers signed or
