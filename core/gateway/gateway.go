@@ -198,7 +198,15 @@ func (r *request) choose() *sdk.Failure {
 		if len(r.decision.Plans) > 0 {
 			plan = &r.decision.Plans[i]
 		}
-		r.candidates = append(r.candidates, r.gen.Candidate(d, r.key, plan))
+		c := r.gen.Candidate(d, r.key, plan)
+		own, why := r.own(d)
+		switch {
+		case why != "": // routing leaves such a deployment out: it has changed since
+			return &sdk.Failure{Kind: sdk.NoTarget, Message: why}
+		case own != nil:
+			c.Upstream = own
+		}
+		r.candidates = append(r.candidates, c)
 	}
 	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
 		r.candidates = r.candidates[:1]
