@@ -107,53 +107,6 @@ func (c *Call) SetTotal(t time.Time) { c.lim.Total = t }
 // SetIdle changes the limit between bytes.
 func (c *Call) SetIdle(d time.Duration) { c.lim.Idle = d }
 
-// Lean is for an answer that is passed on as it comes: from now on its head is gone, what one read brings is bounded, and
-// there is no buffer to read into while nothing comes. What Next gave last is still valid.
-func (c *Call) Lean() {
-	c.lean, c.fields = true, c.fields[:0]
-	putBlock(c.headOf)
-	c.headOf = nil
-}
-
-// narrowWindow is the receive buffer of an upstream whose answer is passed to a slow client. At a round trip of 50 ms some
-// 640 KB a second still come through it. The kernel takes twice as much memory for it.
-const narrowWindow = 32 << 10
-
-// Narrow is for a lean answer whose reader is slow: the kernel's receive buffer no longer grows with the upstream's speed.
-func (c *Call) Narrow() {
-	if c.up != nil && !c.narrow {
-		c.narrow = true
-		c.up.peer().narrow(narrowWindow)
-	}
-}
-
-// What an HTTP/2 call may hold of an answer: what has come and is not read, and what is read and not given.
-const (
-	farWindow = 32 << 10
-	farPiece  = 8 << 10
-)
-
-// Ahead is how many bytes of a lean answer may be held before Next is called, and are by HTTP/2, or come with it.
-func (c *Call) Ahead() int {
-	if c.far != nil {
-		return farWindow + farPiece
-	}
-	return upstreamBuffer
-}
-
-// Spare gives the read buffer of a lean answer back until more is asked for. What Next gave last is no longer valid.
-func (c *Call) Spare() {
-	if c.lean && c.r == c.w {
-		c.dropBlock()
-	}
-}
-
-// dropBlock gives the buffer back, which holds nothing.
-func (c *Call) dropBlock() {
-	putBlock(c.block)
-	c.block, c.buf, c.r, c.w, c.bodyAt = nil, nil, 0, 0, 0
-}
-
 // Do is Send and ReadHead. A redirect is an answer like others.
 func (p *Pool) Do(c *Call, out *Outgoing, lim Limits) error {
 	if err := p.Send(c, out, lim); err != nil {
