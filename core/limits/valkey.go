@@ -118,7 +118,8 @@ func (s *Shared) Look(a *Account, now time.Time) (v Verdict) {
 	return v
 }
 
-// Reserve implements Counters. It waits no longer than a quarter of a second.
+// Reserve implements Counters. It waits no longer than a quarter of a second for each of its calls: one as a rule, five where the
+// server was restarted.
 func (s *Shared) Reserve(ctx context.Context, a *Account, n Need, now time.Time, h *Hold) (Verdict, error) {
 	if len(a.Levels) == 0 {
 		*h = Hold{}
