@@ -241,3 +241,42 @@ func TestFastestIsPreferred(t *testing.T) {
 		t.Errorf("of 30 requests the slow one got %d, want that it was tried and no more", n)
 	}
 }
+
+// TestCorrectedCredential: a provider that has refused a credential is asked again as soon as the configuration has another
+// one in its place, and is left alone until then.
+func TestCorrectedCredential(t *testing.T) {
+	var refused atomic.Int64
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sk-test-right-0123456789" {
+			refused.Add(1)
+			w.WriteHeader(401)
+			io.WriteString(w, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`)
+			return
+		}
+		answering("corrected")(w, r)
+	}))
+	t.Cleanup(up.Close)
+	with := func(secret string) string {
+		return `
+providers:
+  only: {plugin: openai, base_url: "` + up.URL + `/v1", credentials: [{name: main, api_key: ` + secret + `}]}
+models:
+  m: {deployments: [{provider: only, model: m}]}
+keys: [{name: dev, secret: ` + testKey + `}]
+`
+	}
+	s := serveText(t, with("sk-test-wrong-0123456789"))
+	for range 3 {
+		if who, _ := s.chat("m"); who == "200" || who == "401" || who == "corrected" {
+			t.Fatalf("with the wrong credential: %s", who)
+		}
+	}
+	if n := refused.Load(); n != 1 {
+		t.Errorf("a refused credential was asked with %d times, want once", n)
+	}
+	s.rewrite(with("sk-test-right-0123456789"))
+	s.reload()
+	if who, _ := s.chat("m"); who != "corrected" {
+		t.Errorf("with the right credential: %s", who)
+	}
+}

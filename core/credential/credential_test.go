@@ -45,6 +45,21 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestMark(t *testing.T) {
+	of := func(values map[string]string) string {
+		return Secret{Provider: "p", Name: "main", Values: values}.Mark()
+	}
+	a := of(map[string]string{"id": "a", "key": "b"})
+	if again := (Secret{Provider: "q", Values: map[string]string{"key": "b", "id": "a"}}).Mark(); again != a || len(a) != 4 {
+		t.Errorf("marks %q and %q of one secret, want the same of four digits", a, again)
+	}
+	for _, other := range []map[string]string{{"id": "a", "key": "c"}, {"id": "ab", "key": ""}, {"id": "a"}, nil} {
+		if of(other) == a {
+			t.Errorf("%v has the mark of another secret", other)
+		}
+	}
+}
+
 func TestLines(t *testing.T) {
 	tests := []struct {
 		header sdk.Header

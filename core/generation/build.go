@@ -350,8 +350,8 @@ func (c *compilation) bringable(provider string) bool {
 // credential makes what authorizes requests with one credential, and what lets it go. Where it has the members of the
 // header's format, its line is made here and the plugin never sees it.
 func (b *Builder) credential(p *catalog.Provider, from credential.Authorizer, cr catalog.Credential) (*relay.Credential, release, error) {
-	a, made := p.Auth, &relay.Credential{Name: cr.Name}
 	secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
+	a, made := p.Auth, &relay.Credential{Name: cr.Name, Account: cr.Name + " (" + secret.Mark() + ")"}
 	line, ok, err := credential.Line(a, secret)
 	switch {
 	case err != nil:

@@ -228,9 +228,9 @@ func (c *compilation) watch(d *catalog.Deployment, u *relay.Upstream) {
 	w := route.Watch{Deployment: u.Health}
 	for _, cr := range u.Credentials {
 		if cr.Health == nil {
-			cr.Health = c.kept(c.Health.Credential(health.CredentialID(p.ID, cr.Name, "")))
+			cr.Health = c.kept(c.Health.Credential(health.CredentialID(p.ID, cr.Account, "")))
 		}
-		rate := c.kept(c.Health.Credential(health.CredentialID(p.ID, cr.Name, d.Model)))
+		rate := c.kept(c.Health.Credential(health.CredentialID(p.ID, cr.Account, d.Model)))
 		u.Rates = append(u.Rates, rate)
 		w.Accounts = append(w.Accounts, route.Account{cr.Health, rate})
 	}

@@ -155,7 +155,7 @@ func (t *tenants) make(o *admit.Own, owner string) (*tenant, error) {
 		one.secrets = append(one.secrets, secretsOf([]catalog.Credential{cr})...)
 		made.Own = true
 		if r := t.builder.Health; r != nil {
-			made.Health = one.kept(r.Theirs(health.CredentialID(p.ID, cr.Name, "")))
+			made.Health = one.kept(r.Theirs(health.CredentialID(p.ID, made.Account, "")))
 		}
 		one.credentials = append(one.credentials, made)
 	}
@@ -168,7 +168,7 @@ func (t *tenants) upstream(one *tenant, of *relay.Upstream, first bool) *relay.U
 	p := of.Deployment.Provider
 	if r := t.builder.Health; r != nil {
 		for _, c := range one.credentials {
-			up.Rates = append(up.Rates, one.kept(r.Theirs(health.CredentialID(p.ID, c.Name, of.Deployment.Model))))
+			up.Rates = append(up.Rates, one.kept(r.Theirs(health.CredentialID(p.ID, c.Account, of.Deployment.Model))))
 		}
 	}
 	if first {

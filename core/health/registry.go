@@ -90,13 +90,13 @@ func (r *Registry) retire(b *Backend) {
 // DeploymentID is the id of a provider's model at an address.
 func DeploymentID(provider, base, model string) string { return provider + "/" + model + " at " + base }
 
-// CredentialID is the id of a provider's credential; with a model, of what that credential may use of the model, for
-// limits that providers set by model.
-func CredentialID(provider, name, model string) string {
+// CredentialID is the id of an account at a provider; with a model, of what that account may use of the model, for limits
+// that providers set by model.
+func CredentialID(provider, account, model string) string {
 	if model == "" {
-		return provider + " credential " + name
+		return provider + " credential " + account
 	}
-	return provider + " credential " + name + " for " + model
+	return provider + " credential " + account + " for " + model
 }
 
 // tell logs a change and has it saved.

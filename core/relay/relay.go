@@ -58,8 +58,9 @@ func (u *Upstream) With(credentials []*Credential, secrets []string) *Upstream {
 
 // Credential is one of the accounts that a provider may be asked with.
 type Credential struct {
-	Name string
-	Own  bool // the caller's: what is not to be had with it is no fault of the deployment, nor a matter for the operator
+	Name    string
+	Account string // the name with a mark of the secret: another secret of the name is another account
+	Own     bool   // the caller's: what is not to be had with it is no fault of the deployment, nor a matter for the operator
 	// Authorize gives the header lines that authorize a request; nil: there are none. What it gives stays as it is.
 	Authorize func(s *Signing) ([]byte, error)
 	// Refused says that an upstream did not take lines of Authorize's, and tells whether others are to be had at once; nil:
