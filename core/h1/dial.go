@@ -49,7 +49,7 @@ func (p *Pool) leave(ctx context.Context) (*upstream, error) {
 		return nil, nil
 	case len(p.waiting) >= p.opt.MaxWaiting:
 		p.mu.Unlock()
-		return nil, &CallError{Phase: "connect", Err: errTooMany, unsent: true}
+		return nil, &CallError{Phase: "wait", Err: errTooMany, unsent: true}
 	}
 	turn := make(chan *upstream, 1)
 	p.waiting = append(p.waiting, turn)
@@ -63,7 +63,7 @@ func (p *Pool) leave(ctx context.Context) (*upstream, error) {
 	if i := slices.Index(p.waiting, turn); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 		p.mu.Unlock()
-		return nil, connectError(ctx, "connect", ctx.Err())
+		return nil, connectError(ctx, "wait", ctx.Err())
 	}
 	p.mu.Unlock()
 	if u := <-turn; u != nil { // the turn came at the last moment
@@ -71,7 +71,7 @@ func (p *Pool) leave(ctx context.Context) (*upstream, error) {
 	} else {
 		p.free()
 	}
-	return nil, connectError(ctx, "connect", ctx.Err())
+	return nil, connectError(ctx, "wait", ctx.Err())
 }
 
 // turns has connections begun a few at a time. Where the upstream answers, each that comes through makes room for one more

@@ -253,7 +253,7 @@ func (u *upstream) untaken(err error) bool {
 
 // CallError says that a call failed, and how far it had come.
 type CallError struct {
-	Phase string // lookup, connect, tls, write, head, body
+	Phase string // wait (for leave to connect), lookup, connect, tls, write, head, body
 	Err   error
 
 	unsent bool // no byte of the request has reached the upstream
@@ -267,7 +267,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 
 // TimeoutError says that a limit of a call was met.
 type TimeoutError struct {
-	Phase string // lookup, connect, tls, write, head, body
+	Phase string // wait (for leave to connect), lookup, connect, tls, write, head, body
 
 	unsent bool
 }
@@ -289,13 +289,22 @@ func NotSent(err error) bool {
 // Unreached says whether an error proves that the upstream could not be reached: by a connection of its own, not for want
 // of leave to open one.
 func Unreached(err error) bool {
-	var late *TimeoutError
-	if errors.As(err, &late) {
-		return opening(late.Phase)
-	}
-	var call *CallError
-	return errors.As(err, &call) && opening(call.Phase) && call.Err != errTooMany
+	phase := phaseOf(err)
+	return phase == "lookup" || phase == "connect" || phase == "tls"
 }
 
-// opening says whether a phase is one before there is a connection.
-func opening(phase string) bool { return phase == "lookup" || phase == "connect" || phase == "tls" }
+// Crowded says whether a call failed since its pool had no connection free and might open none, which says nothing of the
+// upstream.
+func Crowded(err error) bool { return phaseOf(err) == "wait" }
+
+func phaseOf(err error) string {
+	var late *TimeoutError
+	if errors.As(err, &late) {
+		return late.Phase
+	}
+	var call *CallError
+	if errors.As(err, &call) {
+		return call.Phase
+	}
+	return ""
+}

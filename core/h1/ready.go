@@ -140,7 +140,7 @@ func (p *Pool) Measure(ctx context.Context) (Distance, error) {
 	}
 	p.mu.Unlock()
 	if full {
-		return Distance{}, &CallError{Phase: "connect", Err: errTooMany, unsent: true}
+		return Distance{}, &CallError{Phase: "wait", Err: errTooMany, unsent: true}
 	}
 	return p.openIdle(ctx)
 }

@@ -143,10 +143,10 @@ func outcome(err error) health.Outcome {
 	switch {
 	case err == nil:
 		return health.Outcome{OK: true}
+	case errors.Is(err, errUnauthorized), errors.Is(err, h1.ErrAborted), h1.Crowded(err):
+		return health.Outcome{Neutral: true}
 	case errors.As(err, &late):
 		return health.Outcome{Kind: sdk.Timeout, Unsent: h1.NotSent(err)}
-	case errors.Is(err, errUnauthorized), errors.Is(err, h1.ErrAborted), h1.NotSent(err) && !h1.Unreached(err):
-		return health.Outcome{Neutral: true}
 	}
 	return health.Outcome{Kind: sdk.UpstreamError, Unsent: h1.NotSent(err)}
 }

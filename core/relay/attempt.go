@@ -36,6 +36,7 @@ type active struct {
 	until      time.Time // when it must have ended; zero: never
 	out        h1.Outgoing
 	place      reach.Place
+	crowded    bool // the pool had no connection for it
 	signing    Signing
 	call       h1.Call
 	fields     []byte
@@ -282,7 +283,7 @@ func (a *active) translated(out *h1.Outgoing, d *catalog.Deployment) {
 // transport turns an error of the connection into a failure.
 func (a *active) transport(err error) *sdk.Failure {
 	a.elsewhere(err) // for the next attempt: HTTP/2 connects while the head is awaited
-	a.rec.Sent = !h1.NotSent(err)
+	a.rec.Sent, a.crowded = !h1.NotSent(err), h1.Crowded(err)
 	var late *h1.TimeoutError
 	switch {
 	case a.lost.Load():
@@ -304,8 +305,8 @@ func (a *active) transport(err error) *sdk.Failure {
 // lateness says which limit was met.
 func (a *active) lateness(e *h1.TimeoutError) string {
 	switch {
-	case h1.Unreached(e):
-		return a.tooFar(e)
+	case h1.NotSent(e):
+		return a.unsentWithin(e)
 	case a.until.After(a.rec.Started) && !a.until.Equal(a.deadline) && !time.Now().Before(a.until):
 		return "did not finish within " + a.terms.Total.String()
 	case !a.deadline.IsZero() && !time.Now().Before(a.deadline):

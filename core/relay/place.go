@@ -79,13 +79,21 @@ func (a *active) unreached(err error) string {
 	return whyUnreached(err)
 }
 
-// tooFar is lateness for a connection that was not opened in time.
-func (a *active) tooFar(e *h1.TimeoutError) string {
-	a.unreached(e)
-	if e.Phase == "lookup" {
-		return "was not found by its name within " + a.terms.Connect.String()
+// unsentWithin is lateness for a request of which nothing was sent.
+func (a *active) unsentWithin(e *h1.TimeoutError) string {
+	within := " within " + a.terms.Connect.String()
+	if h1.Unreached(e) {
+		a.unreached(e)
 	}
-	return "did not accept a connection within " + a.terms.Connect.String()
+	switch {
+	case h1.Crowded(e):
+		return "had no connection free" + within
+	case e.Phase == "lookup":
+		return "was not found by its name" + within
+	case e.Phase == "write":
+		return "took nothing of the request for " + a.terms.Idle.String()
+	}
+	return "did not accept a connection" + within
 }
 
 func whyUnreached(err error) string {
@@ -93,6 +101,8 @@ func whyUnreached(err error) string {
 	var untrusted *tls.CertificateVerificationError
 	var call *h1.CallError
 	switch {
+	case h1.Crowded(err):
+		return "all connections to the provider are in use"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "the name of the provider's host is not known"
 	case errors.As(err, &lookup):
@@ -101,8 +111,6 @@ func whyUnreached(err error) string {
 		return "the provider's certificate is not trusted"
 	case errors.As(err, &call) && call.Phase == "tls":
 		return "the TLS handshake with the provider failed"
-	case errors.As(err, &call) && call.Phase == "connect" && !h1.Unreached(err):
-		return "all connections to the provider are in use"
 	}
 	return "the provider could not be reached"
 }
