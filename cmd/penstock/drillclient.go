@@ -135,6 +135,11 @@ func (s *sighting) fail(e *seenError) {
 // patience is when a client of a drill gives up: long after the gateway should have.
 const patience = 10 * time.Second
 
+// newClient makes a client that takes an answer as it comes, and is patient.
+func newClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
+}
+
 // visitor is a client that asks for what has a right answer; f nil is the usual one.
 func visitor(t *tongue, stream bool, f *demo.Fault) *sighting {
 	s := &sighting{dialect: t.name, stream: stream, say: prompt}
@@ -146,7 +151,7 @@ func visitor(t *tongue, stream bool, f *demo.Fault) *sighting {
 
 // ask asks for a model in every way, as often as is said, n at once.
 func (d *drill) ask(ctx context.Context, f *demo.Fault, times, n int) []*sighting {
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
+	client := newClient()
 	defer client.CloseIdleConnections()
 	var list []*sighting
 	room := make(chan struct{}, n)

@@ -121,8 +121,9 @@ func (d *drill) met(ctx context.Context, f *demo.Fault) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
+	client := newClient()
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, err
 	}
