@@ -120,7 +120,7 @@ models: {m: {deployments: [{provider: up, model: x}]}}
 keys: [{name: dev, secret: %s}]
 `, up.URL, ca, testKey))
 	s.await("a connection before any request", func() bool { return up.conns.Load() == 1 })
-	<-time.After(200 * time.Millisecond) // what the gateway does behind the handshake is seen by nobody else
+	<-time.After(3 * time.Second) // what the gateway awaits behind the handshake, for a second at most, is seen by nobody else
 	if who, _ := s.chat("m"); who != "up" || up.number != 1 {
 		t.Errorf("got %s on connection %d, want up on the first", who, up.number)
 	}
