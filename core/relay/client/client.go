@@ -34,6 +34,7 @@ type Client struct {
 	queue      *bytequeue.Queue
 	done       chan error // the writer goroutine's end
 	drainTimer *time.Timer
+	drained    chan struct{}          // closed when what drainTimer does has been done
 	fault      atomic.Pointer[string] // of a panic in one of its goroutines
 }
 
@@ -226,8 +227,8 @@ func (c *Client) Release() {
 		}
 	}()
 	c.Unwatch()
-	if c.drainTimer != nil {
-		c.drainTimer.Stop()
+	if t := c.drainTimer; t != nil && !t.Stop() {
+		<-c.drained
 	}
 	if c.queue != nil {
 		c.queue.Abort(h1.ErrAborted)
@@ -245,7 +246,13 @@ func (c *Client) Left() <-chan struct{} { return c.wake }
 // Stalled says whether the client was given up because it did not read.
 func (c *Client) Stalled() bool { return c.stalled }
 
-// After has something done a while after the client left, unless Release comes first.
+// After has something done a while after the client left, unless Release comes first. It is not done when Release has
+// returned: what it is about may then be another request's.
 func (c *Client) After(d time.Duration, do func()) {
-	c.drainTimer = time.AfterFunc(d, func() { c.guard(do) })
+	done := make(chan struct{})
+	c.drained = done
+	c.drainTimer = time.AfterFunc(d, func() {
+		defer close(done)
+		c.guard(do)
+	})
 }
