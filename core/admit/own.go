@@ -142,7 +142,8 @@ func (a *Admitter) open(rows []store.Credential, before *map[store.Owner]purse) 
 		r := &rows[i]
 		values, err := a.seals.Open(credential.Binding{Kind: r.Owner.Kind, Owner: r.Owner.ID, Provider: r.Provider, Name: r.Name}, r.SealedBy, r.Sealed)
 		if err != nil {
-			a.log.Error("credential: it cannot be decrypted, its owner's requests are refused", r.Owner.Kind, r.Owner.ID, "provider", r.Provider, "credential", r.Name, "error", err)
+			a.log.Error("credential: it cannot be decrypted, its owner's requests are refused", r.Owner.Kind, r.Owner.ID,
+				"provider", r.Provider, "credential", r.Name, "error", err)
 			o.Broken = true
 			continue
 		}

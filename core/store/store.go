@@ -1,7 +1,8 @@
 // Package store keeps the rows that must survive: the ledger's (Row), what was changed by whom (Change), keys, teams
-// and organisations (Key, Team, Organisation), the providers' credentials that these bring themselves (Credential), models that were disabled (DisabledModel), what is known of backends' health (HealthFlag), the inputs of
-// routing decisions (Decision), and what each day cost (Spend). SQLite is the default; PostgreSQL is for several gateways
-// that share one store.
+// and organisations (Key, Team, Organisation), the providers' credentials that these bring themselves (Credential),
+// models that were disabled (DisabledModel), what is known of backends' health (HealthFlag), the inputs of routing
+// decisions (Decision), and what each day cost (Spend). SQLite is the default; PostgreSQL is for several gateways that
+// share one store.
 //
 // Every call waits for the store and is bounded by its context, and by a limit of the store's own where that has none: none
 // of them belongs on the path of a request. What is asked on that path is cached by its owners, who are told of changes by
