@@ -99,8 +99,8 @@ type unreadCase struct {
 
 // TestClientsThatReadNothing has many clients ask for streams and read none of them: each pauses its own upstream, the
 // gateway's memory keeps within its bound, others are served, and when they go all is as it was. There are some hundreds of
-// them, and where PENSTOCK_LONG is set 10,000, or what the limit of descriptors allows (PERFORMANCE, P12; over HTTP/2 the
-// windows of the streams add to it: RELIABILITY, F43).
+// them, and where PENSTOCK_LONG is set 10,000, or what the limit of descriptors allows; that run wants a machine with nothing
+// else to do. Over HTTP/2 the windows of the streams and two goroutines more for each add to the memory.
 func TestClientsThatReadNothing(t *testing.T) {
 	list := []unreadCase{
 		{"http/1.1", false, "/v1/chat/completions", 500, 160 << 20},
@@ -110,7 +110,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 	if os.Getenv("PENSTOCK_LONG") != "" {
 		list = []unreadCase{
 			{"http/1.1", false, "/v1/chat/completions", min(10_000, mayOpen(t)/2-200), 800 << 20},
-			{"http/2", true, "/v1/chat/completions", 10_000, 1200 << 20},
+			{"http/2", true, "/v1/chat/completions", 10_000, 1800 << 20},
 		}
 	}
 	for _, c := range list {
@@ -140,9 +140,12 @@ func (c unreadCase) run(t *testing.T) {
 	for wave := range peak { // the second finds the memory of the first
 		silent := s.silent(c.path, c.n)
 		s.awaitFor(2*time.Minute, "all streams to be paused", func() bool {
+			if up.open.Load() < int64(c.n-c.n/20) { // a busy machine may be late with some
+				return false
+			}
 			was := up.written.Load()
 			tellsAll("meanwhile")
-			return up.open.Load() >= int64(c.n-c.n/20) && up.written.Load() == was // a busy machine may be late with some
+			return up.written.Load() == was
 		})
 		peak[wave] = resident(t, s.PID)
 		for _, c := range silent {
