@@ -20,7 +20,7 @@ import (
 type comparison struct {
 	Day       string `json:"day"`
 	Model     string `json:"model"`
-	Kind      string `json:"kind"` // of tokens: input, cache_read, cache_write, output
+	Kind      string `json:"kind"` // of tokens: input, cache_read, cache_write, output; where the export has them also cache_write_1h, and web_searches
 	Theirs    int64  `json:"theirs"`
 	Ours      int64  `json:"ours"`
 	Estimated int64  `json:"estimated"` // calls of ours whose figures are estimates
@@ -100,7 +100,8 @@ func reconcile(ctx context.Context, s *store.Store, theirs usageFile, provider s
 			continue
 		}
 		sum := ours[k]
-		sum.add(usage{r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens, r.OutputTokens})
+		sum.add(usage{input: r.InputTokens, cacheRead: r.CacheReadTokens, cacheWrite: r.CacheWriteTokens, output: r.OutputTokens,
+			cacheWriteHour: r.CacheWriteHourTokens, searches: r.WebSearches})
 		sum.estimated += r.Estimated
 		ours[k] = sum
 	}
@@ -109,9 +110,10 @@ func reconcile(ctx context.Context, s *store.Store, theirs usageFile, provider s
 
 // beside sets both sides beside each other, by day and model.
 func beside(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
-	keys := map[modelDay]bool{}
-	for k := range theirs {
+	keys, fine := map[modelDay]bool{}, false
+	for k, u := range theirs {
 		keys[k] = true
+		fine = fine || u.fine
 	}
 	for k := range ours {
 		keys[k] = true
@@ -119,10 +121,15 @@ func beside(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
 	byDay := func(a, b modelDay) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.model, b.model)) }
 	for _, k := range slices.SortedFunc(maps.Keys(keys), byDay) {
 		t, o := theirs[k], ours[k]
-		for _, kind := range []struct {
+		kinds := []struct {
 			name         string
 			theirs, ours int64
-		}{{"input", t.input, o.input}, {"cache_read", t.cacheRead, o.cacheRead}, {"cache_write", t.cacheWrite, o.cacheWrite}, {"output", t.output, o.output}} {
+		}{{"input", t.input, o.input}, {"cache_read", t.cacheRead, o.cacheRead}, {"cache_write", t.cacheWrite, o.cacheWrite}, {"output", t.output, o.output},
+			{"cache_write_1h", t.cacheWriteHour, o.cacheWriteHour}, {"web_searches", t.searches, o.searches}}
+		if !fine {
+			kinds = kinds[:4]
+		}
+		for _, kind := range kinds {
 			list = append(list, comparison{k.day, k.model, kind.name, kind.theirs, kind.ours, o.estimated})
 		}
 	}

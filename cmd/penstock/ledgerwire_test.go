@@ -1,148 +1,185 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock-gateway/penstock/core/frame"
 )
 
-// tokens is usage as a row of the ledger has it.
-type tokens struct {
-	Input      int64 `json:"input_tokens"`
-	CacheRead  int64 `json:"cache_read_tokens"`
-	CacheWrite int64 `json:"cache_write_tokens"`
-	Output     int64 `json:"output_tokens"`
+// clientForms are how a client of each dialect asks, whole and for a stream.
+var clientForms = map[string]func(model string, stream bool) (path, body string){
+	"openai-chat": func(model string, stream bool) (path, body string) {
+		return "/v1/chat/completions", fmt.Sprintf(`{"model":%q,"max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"x"}]}`, model, stream)
+	},
+	"anthropic": func(model string, stream bool) (path, body string) {
+		return "/v1/messages", fmt.Sprintf(`{"model":%q,"max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"x"}]}`, model, stream)
+	},
+	"openai-responses": func(model string, stream bool) (path, body string) {
+		return "/v1/responses", fmt.Sprintf(`{"model":%q,"stream":%t,"input":"x"}`, model, stream)
+	},
+	"gemini": func(model string, stream bool) (path, body string) {
+		verb := ":generateContent"
+		if stream {
+			verb = ":streamGenerateContent?alt=sse"
+		}
+		return "/v1beta/models/" + model + verb, `{"contents":[{"role":"user","parts":[{"text":"x"}]}]}`
+	},
 }
 
-// chatCounts reads usage as OpenAI counts it: cached tokens are within the prompt, reasoning within the completion
-// (https://platform.openai.com/docs/api-reference/chat/object). Services that count reasoning beside the completion show it
-// in the total; Mistral names cached tokens otherwise, and OpenRouter those that were written; more cached tokens than
-// there are in the prompt cannot be.
-func chatCounts(text []byte, c *tokens) (found bool) {
-	var d struct {
-		Usage *struct {
-			Prompt     int64 `json:"prompt_tokens"`
-			Completion int64 `json:"completion_tokens"`
-			Details    struct {
-				Cached  int64 `json:"cached_tokens"`
-				Written int64 `json:"cache_write_tokens"`
-			} `json:"prompt_tokens_details"`
-			Total  int64 `json:"total_tokens"`
-			Cached int64 `json:"num_cached_tokens"`
-		}
-	}
-	if json.Unmarshal(text, &d) != nil || d.Usage == nil || d.Usage.Prompt == 0 {
-		return false
-	}
-	u := d.Usage
-	*c = tokens{Input: u.Prompt, CacheRead: min(max(u.Details.Cached, u.Cached), u.Prompt), CacheWrite: u.Details.Written, Output: max(u.Completion, u.Total-u.Prompt)}
-	return true
+// recorded are the recordings of one form of a provider's dialect, in our folders and in the one that PENSTOCK_WIRE names.
+type recorded struct {
+	dialect  string // their folder's name
+	near     string // a folder of ours beside
+	provider string // as configured
+	settings string // of the deployment
+	model    string // "" up-model
+	only     string // the client that the form has answers for; "" all
+	read     func([]byte, *tokens) bool
+	end      string // is in a stream that is whole
 }
 
-// messageCounts reads usage as Anthropic counts it: cached tokens stand beside the input, and each message_delta has the
-// totals so far (https://docs.claude.com/en/docs/build-with-claude/streaming); of several passes of the model and of
-// compaction all are charged (https://platform.claude.com/docs/en/build-with-claude/compaction).
-func messageCounts(text []byte, c *tokens) (found bool) {
-	type usage struct {
-		Input  *int64 `json:"input_tokens"`
-		Read   *int64 `json:"cache_read_input_tokens"`
-		Write  *int64 `json:"cache_creation_input_tokens"`
-		Output *int64 `json:"output_tokens"`
-		Passes []struct {
-			Type   string
-			Input  int64 `json:"input_tokens"`
-			Read   int64 `json:"cache_read_input_tokens"`
-			Write  int64 `json:"cache_creation_input_tokens"`
-			Output int64 `json:"output_tokens"`
-		} `json:"iterations"`
-	}
-	var d struct {
-		Usage   *usage
-		Message struct{ Usage *usage }
-	}
-	if json.Unmarshal(text, &d) != nil {
-		return false
-	}
-	u := d.Usage
-	if u == nil {
-		u = d.Message.Usage
-	}
-	if u == nil {
-		return false
-	}
-	plain := c.Input - c.CacheRead - c.CacheWrite
-	for _, of := range []struct{ from, to *int64 }{{u.Input, &plain}, {u.Read, &c.CacheRead}, {u.Write, &c.CacheWrite}, {u.Output, &c.Output}} {
-		if of.from != nil {
-			*of.to = *of.from
-		}
-	}
-	c.Input = plain + c.CacheRead + c.CacheWrite
-	var all tokens
-	passes := 0
-	for _, p := range u.Passes {
-		if p.Type == "message" || p.Type == "compaction" {
-			passes++
-			all = tokens{all.Input + p.Input + p.Read + p.Write, all.CacheRead + p.Read, all.CacheWrite + p.Write, all.Output + p.Output}
-		}
-	}
-	if passes > 1 {
-		*c = all
-	}
-	return true
+var accounted = []recorded{
+	{dialect: "openai-chat", near: "testdata/wire/openai-chat", provider: "plugin: openai", settings: "dialect: openai-chat, ", read: chatCounts},
+	{dialect: "anthropic", near: "testdata/wire/anthropic", provider: "plugin: anthropic", read: messageCounts},
+	{dialect: "openai-responses", near: "../../plugins/golden/testdata/wire/openai-responses", provider: "plugin: openai", settings: "dialect: openai-responses, ", read: responseCounts, end: `"status":"completed"`},
+	{dialect: "gemini", near: "../../plugins/gemini/testdata/wire", provider: "plugin: gemini", read: contentCounts, end: `"finishReason"`},
+	{dialect: "bedrock", near: "../../plugins/bedrock/testdata/wire", provider: "plugin: bedrock", settings: "dialect: bedrock-converse, ", read: converseCounts, end: `"usage"`},
+	{dialect: "bedrock", near: "testdata/wire/bedrock", provider: "plugin: bedrock", settings: "dialect: anthropic, ", model: "us.anthropic.claude-1", only: "anthropic", read: messageCounts, end: "bytes"},
+	{dialect: "cohere", near: "../../plugins/cohere/testdata/wire", provider: "plugin: cohere", read: cohereCounts, end: `message-end`},
 }
 
-// TestLedgerOfRecordings serves every recorded answer, to a client of its own dialect and to one of the other: the tokens
-// of its row are those of the recording, by the provider's own definition.
+// files gives the contents of the recordings whose names end so.
+func (r *recorded) files(t *testing.T, suffix string) map[string]string {
+	t.Helper()
+	folders := []string{r.near}
+	if more := os.Getenv("PENSTOCK_WIRE"); more != "" {
+		folders = append(folders, filepath.Join(more, r.dialect))
+	}
+	found := map[string]string{}
+	for _, folder := range folders {
+		list, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[strings.TrimSuffix(filepath.Base(f), suffix)] = string(b)
+		}
+	}
+	return found
+}
+
+// whole says whether a stream was recorded to its end.
+func (r *recorded) whole(stream string) bool {
+	if r.end == "" {
+		return finished(stream)
+	}
+	return strings.Contains(stream, r.end) || strings.Contains(stream, strings.ReplaceAll(r.end, `":"`, `": "`))
+}
+
+// data gives what a stream's events hold: of lines, and of Bedrock's frames.
+func (r *recorded) data(t *testing.T, stream string) (list [][]byte) {
+	t.Helper()
+	if r.dialect != "bedrock" {
+		for line := range strings.Lines(complete(stream)) {
+			if data, ok := strings.CutPrefix(line, "data:"); ok {
+				list = append(list, []byte(data))
+			}
+		}
+		return list
+	}
+	s := frame.NewEventStream(0)
+	s.Feed([]byte(stream))
+	for f, ok, err := s.Next(); ok; f, ok, err = s.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := bytes.Clone(f.Data)
+		var chunk struct{ Bytes []byte } // of InvokeModel: an event in base64
+		if json.Unmarshal(data, &chunk) == nil && chunk.Bytes != nil {
+			data = chunk.Bytes
+		}
+		list = append(list, data)
+	}
+	return list
+}
+
+// TestLedgerOfRecordings serves every recorded answer to a client of each dialect: the tokens of its row are those of the
+// recording, by the provider's own definition.
 func TestLedgerOfRecordings(t *testing.T) {
-	for _, d := range []struct {
-		dialect, model, path, other string
-		read                        func([]byte, *tokens) bool
-	}{
-		{"openai-chat", "to-openai", "/v1/chat/completions", "/v1/messages", chatCounts},
-		{"anthropic", "to-claude", "/v1/messages", "/v1/chat/completions", messageCounts},
-	} {
-		up := newUpstream(t, nil)
-		s := serveText(t, twoProviders(up.URL))
-		want, names := map[string]tokens{}, map[string]string{}
-		serve := func(name, recorded, contentType, stream string, c tokens) {
-			up.answer = func(w http.ResponseWriter, r *http.Request) { says(contentType, recorded)(w, r) }
-			for _, path := range []string{d.path, d.other} {
-				a := s.post(path, `{"model":"`+d.model+`","max_tokens":9,"stream":`+stream+`,"messages":[{"role":"user","content":"x"}]}`)
-				if a.status == 200 && !strings.Contains(a.body[max(0, len(a.body)-400):], `"error"`) {
-					id := a.header.Get("x-request-id")
-					want[id], names[id] = c, name+" at "+path
-				}
+	for _, r := range accounted {
+		t.Run(r.dialect+r.only, func(t *testing.T) { r.account(t) })
+	}
+}
+
+func (r *recorded) account(t *testing.T) {
+	up := newUpstream(t, nil)
+	s := serveText(t, fmt.Sprintf(`
+providers: {up: {%s, base_url: %q, credentials: [{name: main, api_key: k}]}}
+models: {to-it: {deployments: [{provider: up, model: %s, %scapabilities: [tools, images, audio, documents, thinking, json_schema]}]}}
+keys: [{name: dev, secret: %s}]
+timeout: {first_content: 5s, idle: 5s}
+retry: {attempts: 1}
+breaker: {failures: 1000}
+`, r.provider, up.URL, cmp.Or(r.model, "up-model"), r.settings, testKey))
+	want, names, refused := map[string]tokens{}, map[string]string{}, []string{}
+	serve := func(name, body, contentType string, stream bool, c tokens) {
+		up.answer = func(w http.ResponseWriter, req *http.Request) { says(contentType, body)(w, req) }
+		for client, form := range clientForms {
+			if r.only != "" && client != r.only {
+				continue
 			}
-		}
-		for name, recorded := range recordings(t, d.dialect, ".stream.txt") {
-			var c tokens
-			found := false
-			for line := range strings.Lines(complete(recorded)) {
-				if data, ok := strings.CutPrefix(line, "data:"); ok && d.read([]byte(data), &c) {
-					found = true
-				}
+			a := s.post(form("to-it", stream))
+			if a.status != 200 || strings.Contains(a.body[max(0, len(a.body)-400):], `"error":{`) {
+				refused = append(refused, fmt.Sprintf("%s to %s: %d %.80s", name, client, a.status, a.body))
+				continue
 			}
-			if found && finished(recorded) {
-				serve(name, recorded, "text/event-stream", "true", c)
-			}
+			id := a.header.Get("x-request-id")
+			want[id], names[id] = c, name+" to "+client
 		}
-		for name, recorded := range recordings(t, d.dialect, ".response.json") {
-			var c tokens
-			if d.read([]byte(recorded), &c) {
-				serve(name, recorded, "application/json", "false", c)
-			}
+	}
+	streamType, suffix := "text/event-stream", ".stream.txt"
+	if r.dialect == "bedrock" {
+		streamType, suffix = "application/vnd.amazon.eventstream", ".stream.bin"
+	}
+	for name, stream := range r.files(t, suffix) {
+		var c tokens
+		found := false
+		for _, data := range r.data(t, stream) {
+			found = r.read(data, &c) || found
 		}
-		if len(want) == 0 {
-			t.Fatalf("%s: no recording with usage was served", d.dialect)
+		if found && r.whole(stream) {
+			serve(name, stream, streamType, true, c)
 		}
-		seen := ledgerCounts(t, s)
-		for id, c := range want {
-			if got, ok := seen[id]; !ok || got != c {
-				t.Errorf("%s %s: the ledger has %+v (%v), want %+v", d.dialect, names[id], got, ok, c)
-			}
+	}
+	for name, body := range r.files(t, ".response.json") {
+		var c tokens
+		if r.read([]byte(body), &c) {
+			serve(name, body, "application/json", false, c)
 		}
-		t.Logf("%s: %d answers accounted for", d.dialect, len(want))
+	}
+	if len(want) == 0 {
+		t.Fatal("no recording with usage was served")
+	}
+	seen := ledgerCounts(t, s)
+	for id, c := range want {
+		if got, ok := seen[id]; !ok || got != c {
+			t.Errorf("%s: the ledger has %+v (%v), want %+v", names[id], got, ok, c)
+		}
+	}
+	if len(refused) > len(want)/10 {
+		t.Errorf("%d answers accounted for, too many were errors to the client: %q", len(want), refused)
 	}
 }
 

@@ -15,13 +15,21 @@ import (
 )
 
 // usage is tokens by a provider's books. Input includes what was read from a cache and written to one.
-type usage struct{ input, cacheRead, cacheWrite, output int64 }
+type usage struct {
+	input, cacheRead, cacheWrite, output int64
+	cacheWriteHour                       int64 // of cacheWrite
+	searches                             int64 // of the web
+	fine                                 bool  // the books have the last two
+}
 
 func (u *usage) add(o usage) {
 	u.input += o.input
 	u.cacheRead += o.cacheRead
 	u.cacheWrite += o.cacheWrite
 	u.output += o.output
+	u.cacheWriteHour += o.cacheWriteHour
+	u.searches += o.searches
+	u.fine = u.fine || o.fine
 }
 
 // modelDay is one model on one day of UTC.
@@ -37,7 +45,7 @@ func (f usageFile) add(at time.Time, model string, u usage) error {
 	if model == "" {
 		return errors.New("a line without a model: want an export that is grouped by model")
 	}
-	for _, n := range []int64{u.input, u.cacheRead, u.cacheWrite, u.output} {
+	for _, n := range []int64{u.input, u.cacheRead, u.cacheWrite, u.output, u.cacheWriteHour, u.searches} {
 		if n < 0 || n > maxTokens {
 			return fmt.Errorf("%s of %s: %d tokens: want a count", model, at.Format(time.DateOnly), n)
 		}
@@ -77,6 +85,7 @@ type usagePage struct {
 			Model       string `json:"model"`
 			Input       int64  `json:"input_tokens"`
 			InputCached int64  `json:"input_cached_tokens"`
+			InputWrite  int64  `json:"input_cache_write_tokens"`
 			Output      int64  `json:"output_tokens"`
 
 			Uncached  *int64 `json:"uncached_input_tokens"`
@@ -85,6 +94,9 @@ type usagePage struct {
 				Hour    int64 `json:"ephemeral_1h_input_tokens"`
 				Minutes int64 `json:"ephemeral_5m_input_tokens"`
 			} `json:"cache_creation"`
+			Tools struct {
+				Searches int64 `json:"web_search_requests"`
+			} `json:"server_tool_use"`
 		} `json:"results"`
 	} `json:"data"`
 }
@@ -110,9 +122,10 @@ func readUsageJSON(data []byte) (usageFile, error) {
 				at = time.Unix(bucket.StartTime, 0)
 			}
 			for _, r := range bucket.Results {
-				u := usage{input: r.Input, cacheRead: r.InputCached, output: r.Output}
+				u := usage{input: r.Input, cacheRead: r.InputCached, cacheWrite: r.InputWrite, output: r.Output}
 				if r.Uncached != nil {
-					u = usage{cacheRead: r.CacheRead, cacheWrite: r.Creation.Hour + r.Creation.Minutes, output: r.Output}
+					u = usage{cacheRead: r.CacheRead, cacheWrite: r.Creation.Hour + r.Creation.Minutes, output: r.Output,
+						cacheWriteHour: r.Creation.Hour, searches: r.Tools.Searches, fine: true}
 					u.input = *r.Uncached + u.cacheRead + u.cacheWrite
 				}
 				if err := f.add(at, r.Model, u); err != nil {
@@ -157,7 +170,8 @@ func readUsageCSV(data []byte) (usageFile, error) {
 		u := usage{input: n.of("input_tokens"), cacheRead: n.of("input_cached_tokens"), output: n.of("output_tokens")}
 		if beside {
 			u = usage{cacheRead: n.of("usage_input_tokens_cache_read"), cacheWrite: n.of("usage_input_tokens_cache_write_5m") + n.of("usage_input_tokens_cache_write_1h"),
-				output: n.of("usage_output_tokens")}
+				output: n.of("usage_output_tokens"), cacheWriteHour: n.of("usage_input_tokens_cache_write_1h"), searches: n.of("web_search_count"),
+				fine: column(head, "web_search_count") >= 0}
 			u.input = n.of("usage_input_tokens_no_cache") + u.cacheRead + u.cacheWrite
 		}
 		if n.err != nil {
@@ -201,12 +215,13 @@ func (c *counts) of(name string) int64 {
 	return n
 }
 
-// exportTime reads the start of a line's time: a date, a time, or seconds since 1970.
+// exportTime reads the start of a line's time: a date, a time, or seconds since 1970. Anthropic's console has hours without
+// seconds where it is asked for hours.
 func exportTime(text string) (time.Time, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(n, 0), nil
 	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
+	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", time.DateTime, "2006-01-02 15:04"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}

@@ -25,15 +25,17 @@ func TestReadUsage(t *testing.T) {
 		}
 	}
 	f("OpenAI CSV", "\xEF\xBB\xBFstart_time,end_time,start_time_iso,end_time_iso,num_model_requests,model,input_tokens,output_tokens,input_cached_tokens\n"+
-		"1795824000,0,2026-11-28T00:00:00+00:00,,2,m-2025-04-14,1000,50,400\n1795824000,0,2026-11-28T00:00:00+00:00,,1,m,10,5,\n", usageFile{day: {1010, 400, 0, 55}})
-	f("OpenAI JSON", `{"object":"page","data":[{"object":"bucket","start_time":1795824000,"results":[{"model":"m","input_tokens":1000,"output_tokens":50,"input_cached_tokens":400}]}],"has_more":true}
+		"1795824000,0,2026-11-28T00:00:00+00:00,,2,m-2025-04-14,1000,50,400\n1795824000,0,2026-11-28T00:00:00+00:00,,1,m,10,5,\n", usageFile{day: {input: 1010, cacheRead: 400, output: 55}})
+	f("OpenAI JSON", `{"object":"page","data":[{"object":"bucket","start_time":1795824000,"results":[{"model":"m","input_tokens":1000,"output_tokens":50,"input_cached_tokens":400,"input_cache_write_tokens":30}]}],"has_more":true}
 		{"object":"page","data":[{"object":"bucket","start_time":1795827600,"results":[{"model":"m","input_tokens":10,"output_tokens":5}]},{"object":"bucket","start_time":1795910400,"results":[]}]}`,
-		usageFile{day: {1010, 400, 0, 55}})
+		usageFile{day: {input: 1010, cacheRead: 400, cacheWrite: 30, output: 55}})
 	f("Anthropic CSV", "usage_date_utc,model_version,api_key,workspace,usage_input_tokens_no_cache,usage_input_tokens_cache_write_5m,usage_input_tokens_cache_write_1h,usage_input_tokens_cache_read,usage_output_tokens\n"+
-		"2026-11-28,m-20250929,k,Default,100,20,3,4000,50\n", usageFile{day: {4123, 4000, 23, 50}})
+		"2026-11-28,m-20250929,k,Default,100,20,3,4000,50\n", usageFile{day: {input: 4123, cacheRead: 4000, cacheWrite: 23, output: 50, cacheWriteHour: 3}})
+	f("Anthropic CSV by the hour, with searches", "usage_date_utc,model_version,usage_input_tokens_no_cache,usage_output_tokens,web_search_count\n2026-11-28 23:00,m,100,50,2\n",
+		usageFile{day: {input: 100, output: 50, searches: 2, fine: true}})
 	f("Anthropic JSON", `{"data":[{"starting_at":"2026-11-28T00:00:00Z","ending_at":"2026-11-29T00:00:00Z","results":[
-		{"uncached_input_tokens":100,"cache_creation":{"ephemeral_1h_input_tokens":3,"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":4000,"output_tokens":50,"model":"m-20250929"}]}]}`,
-		usageFile{day: {4123, 4000, 23, 50}})
+		{"uncached_input_tokens":100,"cache_creation":{"ephemeral_1h_input_tokens":3,"ephemeral_5m_input_tokens":20},"cache_read_input_tokens":4000,"output_tokens":50,"model":"m-20250929","server_tool_use":{"web_search_requests":7}}]}]}`,
+		usageFile{day: {input: 4123, cacheRead: 4000, cacheWrite: 23, output: 50, cacheWriteHour: 3, searches: 7, fine: true}})
 }
 
 // TestReadUsageRefuses holds what is said of files that are no exports.
@@ -68,7 +70,7 @@ func FuzzReadUsage(f *testing.F) {
 			return
 		}
 		for k, u := range file {
-			if u.input < 0 || u.cacheRead < 0 || u.cacheWrite < 0 || u.output < 0 {
+			if u.input < 0 || u.cacheRead < 0 || u.cacheWrite < 0 || u.output < 0 || u.cacheWriteHour < 0 || u.searches < 0 {
 				t.Errorf("%+v: got %+v", k, u)
 			}
 		}
@@ -78,7 +80,7 @@ func FuzzReadUsage(f *testing.F) {
 // TestBeside holds that models which only one side names are differences.
 func TestBeside(t *testing.T) {
 	a, b := modelDay{"2026-11-28", "a"}, modelDay{"2026-11-28", "b"}
-	list := beside(usageFile{a: {input: 100}}, map[modelDay]ownUsage{b: {usage{output: 7}, 1}})
+	list := beside(usageFile{a: {input: 100}}, map[modelDay]ownUsage{b: {usage{output: 7, searches: 3}, 1}})
 	var different []comparison
 	for _, c := range list {
 		if c.differs(0) {
@@ -88,6 +90,9 @@ func TestBeside(t *testing.T) {
 	want := []comparison{{"2026-11-28", "a", "input", 100, 0, 0}, {"2026-11-28", "b", "output", 0, 7, 1}}
 	if d := cmp.Diff(want, different); d != "" {
 		t.Errorf("differences (-want +got):\n%s", d)
+	}
+	if list := beside(usageFile{a: {fine: true, searches: 2}}, map[modelDay]ownUsage{a: {usage{searches: 3}, 0}}); list[5] != (comparison{"2026-11-28", "a", "web_searches", 2, 3, 0}) {
+		t.Errorf("an export that has searches: got %+v", list)
 	}
 	near := comparison{Theirs: 1000, Ours: 1005}
 	if near.differs(0.5) || !near.differs(0.4) {
