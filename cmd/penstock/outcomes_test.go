@@ -65,8 +65,12 @@ func misfortunes() []misfortune {
 	for _, after := range []string{"0.02", "1.5", "30", "0", "-5", "NaN", "soon", "86400", "1e300"} {
 		list = append(list, misfortune{name: "429 retry-after " + after, status: 429, body: rate, header: []string{"Retry-After", after}})
 	}
-	for name, d := range map[string]time.Duration{"in a minute": time.Minute, "gone by": -time.Minute} {
-		list = append(list, misfortune{name: "429 date " + name, play: func(w http.ResponseWriter, _ *http.Request) {
+	for _, d := range []time.Duration{time.Minute, -time.Minute} {
+		name := "429 date in a minute"
+		if d < 0 {
+			name = "429 date gone by"
+		}
+		list = append(list, misfortune{name: name, play: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", time.Now().Add(d+time.Second/2).UTC().Format(http.TimeFormat))
 			w.WriteHeader(429)
 		}})
