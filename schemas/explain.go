@@ -13,7 +13,7 @@ import (
 type Doc struct {
 	Path        string
 	Description string
-	Type        string   // such as "string", "array of object"; "" where several or any are taken by a rule
+	Type        string   // such as "string", "object or array of object"; "" where any is taken by a rule
 	Values      []string // the only ones; none where there is no such list
 	Default     string   // JSON; "" where the member must be given
 	Examples    []string // JSON
@@ -29,6 +29,7 @@ func Explain(path string) (Doc, bool) {
 	if err := json.Unmarshal(Config, &root); err != nil {
 		panic("schemas: config.schema.json: " + err.Error()) // a test compiles it
 	}
+	root.borrow(root.Definitions)
 	at := &root
 	if path != "" {
 		for step := range strings.SplitSeq(path, ".") {
@@ -65,6 +66,7 @@ type schema struct {
 	Additional  any                `json:"additionalProperties"`
 	Ref         string             `json:"$ref"`
 	AllOf       []*schema          `json:"allOf"`
+	Definitions map[string]*schema `json:"definitions"`
 
 	entry *schema // of a mapping by name
 }
@@ -84,6 +86,31 @@ func (s *schema) UnmarshalJSON(b []byte) error {
 	err := json.Unmarshal(b, &inner)
 	s.entry = inner.Additional
 	return err
+}
+
+// borrow gives those that refer to a definition its members.
+func (s *schema) borrow(definitions map[string]*schema) {
+	if s == nil {
+		return
+	}
+	for _, m := range s.Properties {
+		m.borrow(definitions)
+	}
+	s.Items.borrow(definitions)
+	s.entry.borrow(definitions)
+	if d := definitions[s.definition()]; d != nil && s.Properties == nil {
+		d.borrow(definitions)
+		s.Properties = d.Properties
+	}
+}
+
+// definition is the name of the definition that the schema refers to; "" where there is none.
+func (s *schema) definition() string {
+	ref := s.Ref
+	if len(s.AllOf) > 0 {
+		ref = s.AllOf[0].Ref
+	}
+	return strings.TrimPrefix(ref, "#/definitions/")
 }
 
 // resolve gives the members that have a name of their own: the object's, or those of a list's or mapping's entries.
@@ -125,21 +152,21 @@ func (s *schema) doc(path string) Doc {
 }
 
 func (s *schema) typeName() string {
-	one := s.Type
-	if several, ok := one.([]any); ok && len(several) == 2 && several[1] == "null" {
-		one = several[0]
+	var names []string
+	several, _ := s.Type.([]any)
+	for _, t := range append(several, s.Type) {
+		switch name, ok := t.(string); {
+		case !ok || name == "null":
+		case name == "array" && s.Items != nil:
+			names = append(names, "array of "+s.Items.typeName())
+		default:
+			names = append(names, name)
+		}
 	}
-	switch name, ok := one.(string); {
-	case ok && name == "array" && s.Items != nil:
-		return "array of " + s.Items.typeName()
-	case ok:
-		return name
+	if len(names) == 0 {
+		return strings.TrimSuffix(s.definition(), "ornull")
 	}
-	ref := s.Ref
-	if len(s.AllOf) > 0 {
-		ref = s.AllOf[0].Ref
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(ref, "#/definitions/"), "ornull")
+	return strings.Join(names, " or ")
 }
 
 // compact takes the layout out of a JSON text.
