@@ -61,10 +61,12 @@ func spoken(stream string) string {
 func TestKeepAliveWhileTheUpstreamSaysNothing(t *testing.T) {
 	up := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
 		for range 20 {
 			io.WriteString(w, ": processing\n\n")
 			w.(http.Flusher).Flush()
-			time.Sleep(20 * time.Millisecond)
+			<-tick.C
 		}
 		says("text/event-stream", `data: {"choices":[{"index":0,"delta":{"content":"late"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")(w, nil)
 	})

@@ -73,102 +73,127 @@ func (s *served) askAs(up *upstream, key string) (with string, a answer) {
 	return strings.TrimPrefix(up.last().header.Get("Authorization"), "Bearer "), a
 }
 
+// bringing is a gateway whose keys and teams bring credentials of their own.
+type bringing struct {
+	*served
+	up       *upstream
+	laptop   string // a key that brings one
+	stranger string // a key that brings none
+}
+
+// bringingText is its configuration, with a store's settings.
+func bringingText(up *upstream, store string) string {
+	return strings.Replace(limited(up, "team: search", "teams: {search: {}}\n"+store), "attempts: 1", "attempts: 2", 1)
+}
+
+// goesOut asks with a key, and holds with whose credential the request goes out and what is answered.
+func (b *bringing) goesOut(what, key, with string, status int) {
+	b.t.Helper()
+	if got, a := b.askAs(b.up, key); got != with || a.status != status {
+		b.t.Errorf("%s: with %q, %d %s, want %q and %d", what, got, a.status, a.body, with, status)
+	} else if strings.Contains(a.body, "canary") {
+		b.t.Errorf("%s: the answer shows a secret: %s", what, a.body)
+	}
+}
+
+// set stores a credential for the provider, and gives what is said of it.
+func (b *bringing) set(secret string, want int, args ...string) string {
+	b.t.Helper()
+	said, code := b.pipe(secret+"\n", append([]string{"credentials", "set", "--provider", "openai"}, args...)...)
+	if code != want {
+		b.t.Fatalf("credentials set %v: exit code %d, want %d: %s", args, code, want, said)
+	}
+	return said
+}
+
+// restartWith starts the gateway again with other settings of the store.
+func (b *bringing) restartWith(store string) {
+	b.t.Helper()
+	b.rewrite(bringingText(b.up, store))
+	b.restart()
+}
+
 // TestOwnCredentials: what a key or its team brings is used from the next request on, in the place of the operator's; it is
 // told apart in the ledger, what becomes of it is nobody else's, and its secret stands nowhere.
 func TestOwnCredentials(t *testing.T) {
 	up := ownUpstream(t)
-	text := func(store string) string {
-		return strings.Replace(limited(up, "team: search", "teams: {search: {}}\n"+store), "attempts: 1", "attempts: 2", 1)
-	}
-	s := serveText(t, text("store: {encryption: {key: "+firstKey+"}}"))
-	goesOut := func(what, key, with string, status int) {
-		t.Helper()
-		if got, a := s.askAs(up, key); got != with || a.status != status {
-			t.Errorf("%s: with %q, %d %s, want %q and %d", what, got, a.status, a.body, with, status)
-		} else if strings.Contains(a.body, "canary") {
-			t.Errorf("%s: the answer shows a secret: %s", what, a.body)
-		}
-	}
-	set := func(secret string, want int, args ...string) string {
-		t.Helper()
-		said, code := s.pipe(secret+"\n", append([]string{"credentials", "set", "--provider", "openai"}, args...)...)
-		if code != want {
-			t.Fatalf("credentials set %v: exit code %d, want %d: %s", args, code, want, said)
-		}
-		return said
-	}
-	laptop := s.must("keys", "create", "laptop")
-	goesOut("before there is any", laptop, theOperators, 200)
-	set(ofKey, 0, "--key", "laptop")
-	set(ofTeam, 0, "--team", "search")
-	goesOut("a key's own", laptop, ofKey, 200)
-	goesOut("its team's", testKey, ofTeam, 200)
+	b := &bringing{served: serveText(t, bringingText(up, "store: {encryption: {key: "+firstKey+"}}")), up: up}
+	b.laptop = b.must("keys", "create", "laptop")
+	b.goesOut("before there is any", b.laptop, theOperators, 200)
+	b.set(ofKey, 0, "--key", "laptop")
+	b.set(ofTeam, 0, "--team", "search")
+	b.goesOut("a key's own", b.laptop, ofKey, 200)
+	b.goesOut("its team's", testKey, ofTeam, 200)
 	for _, args := range [][]string{{"--key", "nobody"}, {"--team", "nobody"}, {"--key", "laptop", "--name", "a b"}, {"--key", "laptop", "--member", "other"}} {
-		set(ofKey, exitUsage, args...)
+		b.set(ofKey, exitUsage, args...)
 	}
-	set("", exitUsage, "--key", "laptop")
+	b.set("", exitUsage, "--key", "laptop")
+	b.refused()
+	b.told()
+	b.sealedAnew()
+	b.stop()
+	nowhere(t, b.served, "canary")
+}
 
-	// One that the provider refuses is refused to its owner, who is not served with the operator's, and to nobody else.
-	set(bad, 0, "--key", "laptop")
-	goesOut("a refused one", laptop, bad, 502)
-	goesOut("while it is held", laptop, "", 503)
-	stranger := s.must("keys", "create", "stranger")
-	goesOut("the operator's, for another", stranger, theOperators, 200)
-	set(ofKey, 0, "--key", "laptop")
-	goesOut("one in its place, which nothing holds", laptop, ofKey, 200)
-	for line := range strings.Lines(s.log.String()) {
+// refused: one that the provider refuses is refused to its owner, who is not served with the operator's unless the key says
+// so, and to nobody else.
+func (b *bringing) refused() {
+	b.set(bad, 0, "--key", "laptop")
+	b.goesOut("a refused one", b.laptop, bad, 502)
+	b.goesOut("while it is held", b.laptop, "", 503)
+	b.stranger = b.must("keys", "create", "stranger")
+	b.goesOut("the operator's, for another", b.stranger, theOperators, 200)
+	b.set(ofKey, 0, "--key", "laptop")
+	b.goesOut("one in its place, which nothing holds", b.laptop, ofKey, 200)
+	for line := range strings.Lines(b.log.String()) {
 		if strings.Contains(line, "@key:") && (strings.Contains(line, "WARN") || strings.Contains(line, "ERROR")) {
-			t.Errorf("a tenant's credential is the operator's alarm: %s", line)
+			b.t.Errorf("a tenant's credential is the operator's alarm: %s", line)
 		}
 	}
+	patient := b.must("keys", "create", "patient", "--own-credentials", "first")
+	b.set(bad, 0, "--key", "patient")
+	b.goesOut("first its own, then the operator's", patient, theOperators, 200)
+}
 
-	// The operator's serve after it where the key says so.
-	patient := s.must("keys", "create", "patient", "--own-credentials", "first")
-	set(bad, 0, "--key", "patient")
-	goesOut("first its own, then the operator's", patient, theOperators, 200)
-
-	rows := s.must("ledger", "list", "-o", "json")
+// told: the ledger tells them apart, and a list shows no more than where each begins.
+func (b *bringing) told() {
+	rows := b.must("ledger", "list", "-o", "json")
 	for _, name := range []string{`"credential":"a"`, `"credential":"main@key:laptop"`, `"credential":"main@team:search"`, `"credential":"main@key:patient"`} {
 		if !strings.Contains(strings.ReplaceAll(rows, `": "`, `":"`), name) {
-			t.Errorf("the ledger has no %s:\n%s", name, rows)
+			b.t.Errorf("the ledger has no %s:\n%s", name, rows)
 		}
 	}
-	list := s.must("credentials", "list")
+	list := b.must("credentials", "list")
 	if !strings.Contains(list, ofKey[:6]) || strings.Contains(list, ofKey[:10]) {
-		t.Errorf("the list shows no prefix, or more:\n%s", list)
+		b.t.Errorf("the list shows no prefix, or more:\n%s", list)
 	}
-	if _, stderr, code := s.run("credentials", "remove", "--team", "search", "--provider", "openai"); code != 0 {
-		t.Fatal(stderr)
+	if _, stderr, code := b.run("credentials", "remove", "--team", "search", "--provider", "openai"); code != 0 {
+		b.t.Fatal(stderr)
 	}
-	goesOut("when the team's has been removed", testKey, theOperators, 200)
-	if _, _, code := s.run("credentials", "remove", "--team", "search", "--provider", "openai"); code != exitNotFound {
-		t.Errorf("removed again: exit code %d", code)
+	b.goesOut("when the team's has been removed", testKey, theOperators, 200)
+	if _, _, code := b.run("credentials", "remove", "--team", "search", "--provider", "openai"); code != exitNotFound {
+		b.t.Errorf("removed again: exit code %d", code)
 	}
+}
 
-	// The encryption key is changed: the old one reads until all is encrypted anew.
-	restartWith := func(store string) {
-		t.Helper()
-		s.rewrite(text(store))
-		s.restart()
+// sealedAnew: the encryption key is changed, and the old one reads until all is encrypted anew.
+func (b *bringing) sealedAnew() {
+	b.restartWith("store: {encryption: {key: " + secondKey + ", previous: [" + firstKey + "]}}")
+	b.goesOut("with the old key among the previous", b.laptop, ofKey, 200)
+	if said := b.must("credentials", "rotate"); !strings.HasPrefix(said, "2 encrypted anew") {
+		b.t.Errorf("rotate: %s", said)
 	}
-	restartWith("store: {encryption: {key: " + secondKey + ", previous: [" + firstKey + "]}}")
-	goesOut("with the old key among the previous", laptop, ofKey, 200)
-	if said := s.must("credentials", "rotate"); !strings.HasPrefix(said, "2 encrypted anew") {
-		t.Errorf("rotate: %s", said)
+	b.restartWith("store: {encryption: {key: " + secondKey + "}}")
+	b.goesOut("with the new key alone", b.laptop, ofKey, 200)
+	if said := b.must("credentials", "rotate"); !strings.HasPrefix(said, "0 encrypted anew") {
+		b.t.Errorf("rotate again: %s", said)
 	}
-	restartWith("store: {encryption: {key: " + secondKey + "}}")
-	goesOut("with the new key alone", laptop, ofKey, 200)
-	if said := s.must("credentials", "rotate"); !strings.HasPrefix(said, "0 encrypted anew") {
-		t.Errorf("rotate again: %s", said)
+	b.restartWith("")
+	b.goesOut("without any key: not with the operator's", b.laptop, "", 503)
+	b.goesOut("and another's as ever", b.stranger, theOperators, 200)
+	if said := b.set(ofKey, exitUsage, "--key", "laptop"); !strings.Contains(said, "store.encryption.key") {
+		b.t.Errorf("no remedy in %q", said)
 	}
-	restartWith("")
-	goesOut("without any key: not with the operator's", laptop, "", 503)
-	goesOut("and another's as ever", stranger, theOperators, 200)
-	if said := set(ofKey, exitUsage, "--key", "laptop"); !strings.Contains(said, "store.encryption.key") {
-		t.Errorf("no remedy in %q", said)
-	}
-	s.stop()
-	nowhere(t, s, "canary")
 }
 
 // nowhere holds that a text stands in no file of the gateway's state, nor in its log.

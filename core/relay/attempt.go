@@ -1,9 +1,7 @@
 package relay
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -227,11 +225,11 @@ func (a *active) authorize(out *h1.Outgoing) *sdk.Failure {
 	a.signing = Signing{Method: out.Method, Base: a.place.Base, Target: out.Target, Fields: a.fields, Segments: out.Segments}
 	lines, err := c.Authorize(&a.signing)
 	if err != nil {
-		level := slog.LevelError
+		log := a.Log.Error
 		if c.Own {
-			level = slog.LevelInfo
+			log = a.Log.Info
 		}
-		a.Log.Log(context.Background(), level, "credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
+		log("credential: not to be had", "request_id", a.RequestID, "provider", a.up.Deployment.Provider.ID, "credential", c.Name, "error", err)
 		return sdk.Fail(sdk.UpstreamAuth, "the provider's credential is not to be had")
 	}
 	a.authorized = lines

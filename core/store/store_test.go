@@ -258,7 +258,14 @@ func testKeys(t *testing.T, p place) {
 	if same(t, "all", keys, []store.Key{k}); err != nil {
 		t.Error(err)
 	}
-	changes, err := s.Changes(t.Context(), 5)
+	audited(t, s, "admin 127.0.0.1 key.revoke key_keys", "admin 127.0.0.1 key.rotate key_keys", "admin 127.0.0.1 key.rotate key_keys",
+		"admin 127.0.0.1 key.put key_keys", "admin 127.0.0.1 key.put key_keys")
+}
+
+// audited compares the newest rows of the audit log: who, from where, did what to whom.
+func audited(t *testing.T, s *store.Store, want ...string) {
+	t.Helper()
+	changes, err := s.Changes(t.Context(), len(want))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,8 +273,7 @@ func testKeys(t *testing.T, p place) {
 	for _, c := range changes {
 		actions = append(actions, c.Actor+" "+c.Origin+" "+c.Action+" "+c.Subject)
 	}
-	same(t, "audit", actions, []string{"admin 127.0.0.1 key.revoke key_keys", "admin 127.0.0.1 key.rotate key_keys", "admin 127.0.0.1 key.rotate key_keys",
-		"admin 127.0.0.1 key.put key_keys", "admin 127.0.0.1 key.put key_keys"})
+	same(t, "audit", actions, want)
 }
 
 func testTeams(t *testing.T, p place) {
