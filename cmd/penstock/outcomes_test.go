@@ -228,6 +228,10 @@ func places(t *testing.T, s *served, table string) string {
 		last := b.History[len(b.History)-1]
 		id, rest, _ := strings.Cut(strings.Replace(b.Name, "/", " deployment ", 1), " ")
 		what, _, _ := strings.Cut(rest, " at ")
+		if before, after, ok := strings.Cut(what, " ("); ok { // the mark of the secret says nothing here
+			_, after, _ = strings.Cut(after, ")")
+			what = before + after
+		}
 		held[id] += fmt.Sprintf(" %s %s %v", what, last.Phase, rounded(last.Until.Sub(last.At)))
 	}
 	for line := range strings.Lines(table) {
