@@ -213,8 +213,11 @@ func TestProbeBringsBack(t *testing.T) {
 		if got := primary.gets.Load() > 0; got != gets {
 			t.Errorf("%s: %d GETs", probe, primary.gets.Load())
 		}
-		if want := "/v1/health Bearer sk-test-first-0123456789"; gets && primary.bearer != want {
-			t.Errorf("%s: asked %q, want %q", probe, primary.bearer, want)
+		primary.mu.Lock()
+		asked := primary.bearer
+		primary.mu.Unlock()
+		if want := "/v1/health Bearer sk-test-first-0123456789"; gets && asked != want {
+			t.Errorf("%s: asked %q, want %q", probe, asked, want)
 		}
 		out, _, _ := s.run("ledger", "list", "-o", "jsonl")
 		if n := strings.Count(out, "\n"); n > 1 {

@@ -23,6 +23,7 @@ type clientFault struct {
 	name, says string
 	provider   string        // the fault that the provider plays meanwhile; "": it is well
 	alone      bool          // nobody stands behind that provider
+	once       bool          // it need be met by one of the clients only: it is left alone then
 	quiet      time.Duration // after the client has left, in which the provider must not be asked again
 	do         func(ctx context.Context, c *rude) error
 }
@@ -34,7 +35,7 @@ func clientFaults() []clientFault {
 		{name: "client-gone-in-body", says: "the client leaves within its request", do: func(_ context.Context, c *rude) error { return c.send(0.5) }},
 		{name: "client-gone-before-head", says: "the client leaves before the answer begins", provider: "stall-before-head", do: waits},
 		{name: "client-gone-before-content", says: "the client leaves before the first content", provider: "stall-before-content", do: waits},
-		{name: "client-gone-in-backoff", says: "the client leaves while the provider is left alone for a second", provider: "503-soon", alone: true,
+		{name: "client-gone-in-backoff", says: "the client leaves while the provider is left alone for a second", provider: "503-soon", alone: true, once: true,
 			quiet: 1200 * time.Millisecond, do: func(ctx context.Context, c *rude) error {
 				if err := c.wait(ctx); err != nil {
 					return err
@@ -56,7 +57,7 @@ func clientFaults() []clientFault {
 type rude struct {
 	d       *drill
 	fault   *demo.Fault // of the provider; nil: none
-	due     int64       // how often it is met in all when each of the clients is
+	due     int64       // how often it is met in all when the clients have been where they are to go on
 	tongue  *tongue
 	conn    net.Conn
 	request *http.Request
@@ -185,11 +186,15 @@ func (d *drill) misbehave(ctx context.Context, f *clientFault, in []tongue) (too
 	if err != nil {
 		return 0, "", err
 	}
+	due := before + int64(len(in))
+	if f.once {
+		due = before + 1
+	}
 	faults := make([]error, len(in))
 	var visits sync.WaitGroup
 	for i := range in {
 		visits.Go(func() {
-			faults[i] = d.visit(ctx, f, &rude{d: d, fault: fault, due: before + int64(len(in)), tongue: &in[i]})
+			faults[i] = d.visit(ctx, f, &rude{d: d, fault: fault, due: due, tongue: &in[i]})
 		})
 	}
 	visits.Wait()
@@ -205,14 +210,24 @@ func (d *drill) misbehave(ctx context.Context, f *clientFault, in []tongue) (too
 	}
 	took = time.Since(left)
 	if f.quiet > 0 {
-		if err := pause(ctx, f.quiet); err != nil {
-			return took, "", err
-		}
-		if n, err := d.met(ctx, fault); err != nil || n != before+int64(len(in)) {
-			return took, "the provider was asked again when the client had left", err
-		}
+		wrong, err = d.askedAgain(ctx, fault, f.quiet)
 	}
-	return took, "", nil
+	return took, wrong, err
+}
+
+// askedAgain says that a fault was met once more within a time; "": it was not.
+func (d *drill) askedAgain(ctx context.Context, fault *demo.Fault, within time.Duration) (string, error) {
+	before, err := d.met(ctx, fault)
+	if err == nil {
+		err = pause(ctx, within)
+	}
+	if err != nil {
+		return "", err
+	}
+	if n, err := d.met(ctx, fault); err != nil || n != before {
+		return "the provider was asked again when the client had left", err
+	}
+	return "", nil
 }
 
 // visit is the client's part: a connection, what it does wrong there, and its leaving.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/route"
@@ -132,7 +133,9 @@ func (f *explainFlags) compile(ctx context.Context) (*route.Explanation, error) 
 		return nil, (&process{loader: l}).refused(err)
 	}
 	defer gen.Release()
-	e, err := (&gateway.Gateway{Generations: gen, Dialects: dialects, Log: log}).Explain(ctx, &f.question)
+	admission := admit.New(admit.Options{Log: log}) // without a store: keys are the file's alone
+	defer admission.Close()
+	e, err := (&gateway.Gateway{Generations: gen, Dialects: dialects, Admission: admission, Log: log}).Explain(ctx, &f.question)
 	var failed *sdk.Failure
 	if errors.As(err, &failed) {
 		code := exitInvalid

@@ -27,10 +27,10 @@ func inPieces(t *testing.T, pieces <-chan string) *scripted {
 }
 
 // option reads an option of a call's socket.
-func option(t *testing.T, u *upstream, name int) (n int) {
+func option(t *testing.T, u *upstream, level, name int) (n int) {
 	t.Helper()
 	var err error
-	u.sock.raw.Control(func(fd uintptr) { n, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, name) })
+	u.sock.raw.Control(func(fd uintptr) { n, err = unix.GetsockoptInt(int(fd), level, name) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,11 @@ func TestLeanCallHoldsLittle(t *testing.T) {
 		t.Errorf("while nothing comes: ready %v, %v, a buffer %v", ready, err, c.block != nil)
 	}
 	c.Narrow()
-	if n := option(t, c.up, unix.SO_RCVBUF); n != 2*narrowWindow {
+	if n := option(t, c.up, unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*narrowWindow {
 		t.Errorf("a receive buffer of %d bytes, want %d", n, 2*narrowWindow)
+	}
+	if n := option(t, c.up, unix.IPPROTO_TCP, unix.TCP_MAXSEG); n > narrowWindow/2 {
+		t.Errorf("segments of %d bytes, for which a narrow window often has no room", n)
 	}
 	next("through a narrow window")
 	u := c.up
@@ -88,7 +91,7 @@ func TestLeanCallHoldsLittle(t *testing.T) {
 		t.Fatalf("at the end: %v", err)
 	}
 	c.Close()
-	if locked := option(t, u, unix.SO_BUF_LOCK); locked != 0 {
+	if locked := option(t, u, unix.SOL_SOCKET, unix.SO_BUF_LOCK); locked != 0 {
 		t.Errorf("SO_BUF_LOCK %d on a connection that is kept, want 0: its buffer may grow again", locked)
 	}
 	if err := p.Do(&c, &Outgoing{Method: "POST", Target: "/"}, lim); err != nil || s.conns.Load() != 1 {

@@ -70,7 +70,7 @@ func NewPool(t Target, o PoolOptions) *Pool {
 	o.MaxIdle, o.MaxConns, o.MaxWaiting = or(o.MaxIdle, 256), or(o.MaxConns, 20000), or(o.MaxWaiting, 1024)
 	o.MaxDials, o.Idle, o.HeadBytes = or(o.MaxDials, 64), or(o.Idle, 90*time.Second), or(o.HeadBytes, 64<<10)
 	if o.Dial == nil {
-		o.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+		o.Dial = (&net.Dialer{KeepAlive: 30 * time.Second, Control: boundSegments}).DialContext
 	}
 	if t.TLS != nil {
 		c := t.TLS.Clone()

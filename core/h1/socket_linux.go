@@ -185,6 +185,16 @@ func (s *socket) narrow(n int) {
 	s.control(func(fd int) { unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n) })
 }
 
+// mostSegment is what a segment of an upstream's may hold at most. On loopback it could be 64 KiB, which a narrow receive
+// window has no room for: the sender would then wait for its persist timer, 200 ms and more, for each window.
+const mostSegment = 16 << 10
+
+// boundSegments has the peer send no larger segments (TCP_MAXSEG, tcp(7)); it is for a dialer's Control. Where it is not to
+// be had the connection serves too.
+func boundSegments(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, mostSegment) })
+}
+
 // widen lets the receive buffer grow again.
 func (s *socket) widen() {
 	s.control(func(fd int) { unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0) })

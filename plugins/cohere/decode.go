@@ -171,16 +171,15 @@ func cite(c sdk.Node, out *sdk.Events) {
 	}
 }
 
-// counted reads usage: the tokens that are billed, which leave out what Cohere adds to the prompt and to the answer
-// (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work); where they are missing, those that the model read and wrote.
-// A cache holds the beginning of a prompt, where what was added stands: what is cached beyond it is the client's.
+// counted reads usage: the tokens that are billed, which leave out what Cohere adds to the prompt and to the answer, and so do
+// not say how much of them was cached (https://docs.cohere.com/v2/docs/how-does-cohere-pricing-work); where they are missing,
+// those that the model read and wrote.
 func counted(u sdk.Node) sdk.Usage {
 	tokens, billed := u.Get("tokens"), u.Get("billed_units")
 	c := sdk.Counts{Input: tokens.Get("input_tokens").Int(), CacheRead: u.Get("cached_tokens").Int(), Output: tokens.Get("output_tokens").Int(),
 		Reasoning: tokens.Get("reasoning_tokens").Int()}
 	if billed.Get("input_tokens").Exists() {
-		added := max(c.Input-billed.Get("input_tokens").Int(), 0)
-		c.Input, c.CacheRead, c.Output = billed.Get("input_tokens").Int(), max(c.CacheRead-added, 0), billed.Get("output_tokens").Int()
+		c.Input, c.CacheRead, c.Output = billed.Get("input_tokens").Int(), 0, billed.Get("output_tokens").Int()
 		c.ImageInput, c.Reasoning = tokens.Get("image_tokens").Int(), min(c.Reasoning, c.Output)
 	}
 	return sdk.UsageWithin(c)
