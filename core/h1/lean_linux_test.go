@@ -37,6 +37,17 @@ func option(t *testing.T, u *upstream, level, name int) (n int) {
 	return n
 }
 
+// isNarrow holds that little of an answer waits in the kernel, and that there is always room for a segment of it.
+func isNarrow(t *testing.T, u *upstream) {
+	t.Helper()
+	if n := option(t, u, unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*narrowWindow {
+		t.Errorf("a receive buffer of %d bytes, want %d", n, 2*narrowWindow)
+	}
+	if n := option(t, u, unix.IPPROTO_TCP, unix.TCP_MAXSEG); n > narrowWindow/2 {
+		t.Errorf("segments of %d bytes, for which a narrow window often has no room", n)
+	}
+}
+
 // TestLeanCallHoldsLittle: a lean answer has no buffer while nothing comes, and only little in the kernel once it is narrow;
 // its connection is as good as before afterwards.
 func TestLeanCallHoldsLittle(t *testing.T) {
@@ -78,12 +89,7 @@ func TestLeanCallHoldsLittle(t *testing.T) {
 		t.Errorf("while nothing comes: ready %v, %v, a buffer %v", ready, err, c.block != nil)
 	}
 	c.Narrow()
-	if n := option(t, c.up, unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*narrowWindow {
-		t.Errorf("a receive buffer of %d bytes, want %d", n, 2*narrowWindow)
-	}
-	if n := option(t, c.up, unix.IPPROTO_TCP, unix.TCP_MAXSEG); n > narrowWindow/2 {
-		t.Errorf("segments of %d bytes, for which a narrow window often has no room", n)
-	}
+	isNarrow(t, c.up)
 	next("through a narrow window")
 	u := c.up
 	go func() { pieces <- "" }()
