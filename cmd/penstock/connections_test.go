@@ -141,28 +141,44 @@ retry: {attempts: 1}
 keys: [{name: dev, secret: %s}]
 `, a.URL, b.URL, testKey)
 	s := serveText(t, text)
-	first, second := a.URL+"/v1", b.URL+"/us/v1/"
-	s.await("measurements", func() bool { return s.address(first).Address.Connect > 0 && s.address(second).Address.Connect > 0 })
-	f := func(want, path string, h *site) {
-		t.Helper()
-		if who, attempts := s.chat("m"); who != want || attempts != 1 || h.path != path {
-			t.Errorf("got %s at %s in %d attempts, want %s at %s in one", who, h.path, attempts, want, path)
-		}
+	near := place{"a", a, a.URL + "/v1", "/v1/chat/completions"}
+	other := place{"b", b, b.URL + "/us/v1/", "/us/v1/chat/completions"}
+	s.await("measurements", func() bool {
+		return s.address(near.address).Address.Connect > 0 && s.address(other.address).Address.Connect > 0
+	})
+	if s.address(other.address).Address.Chosen { // both are on this machine: either may be nearer
+		near, other = other, near
 	}
-	f("a", "/v1/chat/completions", a)
-	a.leave()
-	f("b", "/us/v1/chat/completions", b)
-	if at, other := s.address(first), s.address(second); at.OK || at.Phase != health.Open || at.Reason == "" || !other.Address.Chosen {
-		t.Errorf("the first address is %+v, the second %+v; want it out of use", at, other)
+	s.asks(near)
+	near.leave()
+	s.asks(other)
+	if at, behind := s.address(near.address), s.address(other.address); at.OK || at.Phase != health.Open || at.Reason == "" || !behind.Address.Chosen {
+		t.Errorf("the nearest address is %+v, the other %+v; want it out of use", at, behind)
 	}
-	a.back(t)
-	s.await("the first address", func() bool { return s.address(first).OK })
-	b.leave()
-	f("a", "/v1/chat/completions", a)
+	near.back(t)
+	s.await("the nearest address", func() bool { return s.address(near.address).OK })
+	other.leave()
+	s.asks(near)
 	s.rewrite(text + "# the same again\n")
-	a.leave()
+	near.leave()
 	if who, _ := s.chat("m"); who != "502" {
 		t.Errorf("got %s, want 502 where no address can be reached", who)
+	}
+}
+
+// place is a site as a gateway finds it.
+type place struct {
+	who string
+	*site
+	address string // configured
+	path    string // that is asked there
+}
+
+// asks holds that a request is served at a place, by one attempt.
+func (s *served) asks(at place) {
+	s.t.Helper()
+	if who, attempts := s.chat("m"); who != at.who || attempts != 1 || at.site.path != at.path {
+		s.t.Errorf("got %s at %s in %d attempts, want %s at %s in one", who, at.site.path, attempts, at.who, at.path)
 	}
 }
 
