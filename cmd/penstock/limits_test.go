@@ -125,8 +125,8 @@ func TestBudgetRace(t *testing.T) {
 	})
 }
 
-// keyShown is what GET /api/v1/key says of money, in nano-USD.
-func (s *served) keyShown() (left, used config.Nano) {
+// keyAsked asks GET /api/v1/key of the test key.
+func (s *served) keyAsked() answer {
 	s.t.Helper()
 	req, err := http.NewRequest("GET", s.API+"/api/v1/key", nil)
 	if err != nil {
@@ -137,21 +137,38 @@ func (s *served) keyShown() (left, used config.Nano) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	return a
+}
+
+// keyShown is what GET /api/v1/key says of money, in nano-USD.
+func (s *served) keyShown() (left, used config.Nano) {
+	s.t.Helper()
+	a := s.keyAsked()
+	if a.status != 200 {
+		s.t.Fatalf("%d %s", a.status, a.body)
+	}
+	return a.money(s.t)
+}
+
+// money is what an answer of GET /api/v1/key says of it, in nano-USD.
+func (a answer) money(t testing.TB) (left, used config.Nano) {
+	t.Helper()
 	var got struct {
 		Data struct {
 			Left  json.Number `json:"limit_remaining"`
 			Usage json.Number `json:"usage"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 {
-		s.t.Fatalf("%d %s", a.status, a.body)
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+		t.Fatalf("%s: %v", a.body, err)
 	}
 	for _, n := range []struct {
 		text string
 		into *config.Nano
 	}{{got.Data.Left.String(), &left}, {got.Data.Usage.String(), &used}} {
+		var err error
 		if *n.into, err = config.ParseUSD(n.text); err != nil {
-			s.t.Fatalf("%s: %v", a.body, err)
+			t.Fatalf("%s: %v", a.body, err)
 		}
 	}
 	return left, used

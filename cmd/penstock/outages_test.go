@@ -82,11 +82,16 @@ func (c *counterServer) save() {
 	}
 }
 
-// budgetKept holds that nothing of the test key's budget is reserved, and that it is used by what the ledger says.
+// budgetKept holds that nothing of the test key's budget is reserved, and that it is used by what the ledger says. A store that
+// is not back yet is waited for: a known key was let in without it.
 func (s *served) budgetKept(usd int64) {
 	s.t.Helper()
 	s.await("the ledger and the counters to agree", func() bool {
-		left, used := s.keyShown()
+		a := s.keyAsked()
+		if a.status == http.StatusServiceUnavailable {
+			return false
+		}
+		left, used := a.money(s.t)
 		return int64(left+used) == usd*1_000_000_000
 	})
 }
