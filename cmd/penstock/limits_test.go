@@ -126,13 +126,16 @@ func TestBudgetRace(t *testing.T) {
 }
 
 // keyAsked asks GET /api/v1/key of the test key.
-func (s *served) keyAsked() answer {
+func (s *served) keyAsked() answer { return s.keyOf(testKey) }
+
+// keyOf asks GET /api/v1/key of a key.
+func (s *served) keyOf(secret string) answer {
 	s.t.Helper()
 	req, err := http.NewRequest("GET", s.API+"/api/v1/key", nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
+	req.Header.Set("Authorization", "Bearer "+secret)
 	a, err := do(req)
 	if err != nil {
 		s.t.Fatal(err)
