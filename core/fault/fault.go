@@ -125,7 +125,7 @@ func byStatus(status int) sdk.Kind {
 		return sdk.UpstreamRate
 	case 503, 529:
 		return sdk.Overloaded
-	case 421, 424, 425, 499: // of the connection, of what the service depends on, of its own proxy: not of the request
+	case 409, 421, 424, 425, 499: // of another request, of the connection, of what the service depends on, of its own proxy
 		return sdk.UpstreamError
 	}
 	if status >= 400 && status < 500 {

@@ -66,7 +66,8 @@ func TestEnvelopes(t *testing.T) {
 func TestStatuses(t *testing.T) {
 	var c *Classifier
 	for status, want := range map[int]sdk.Kind{400: sdk.BadRequest, 401: sdk.UpstreamAuth, 402: sdk.UpstreamMoney, 403: sdk.UpstreamAuth,
-		404: sdk.UpstreamModel, 408: sdk.Timeout, 413: sdk.ContextTooLong, 418: sdk.BadRequest, 422: sdk.BadRequest, 424: sdk.UpstreamError, 425: sdk.UpstreamError, 429: sdk.UpstreamRate,
+		404: sdk.UpstreamModel, 408: sdk.Timeout, 409: sdk.UpstreamError, 413: sdk.ContextTooLong, 418: sdk.BadRequest, 422: sdk.BadRequest, 421: sdk.UpstreamError, 424: sdk.UpstreamError, 425: sdk.UpstreamError, 429: sdk.UpstreamRate,
+		499: sdk.UpstreamError, 520: sdk.UpstreamError, 521: sdk.UpstreamError, 522: sdk.UpstreamError, 523: sdk.UpstreamError, 524: sdk.Timeout, 525: sdk.UpstreamError, 530: sdk.UpstreamError,
 		500: sdk.UpstreamError, 502: sdk.UpstreamError, 503: sdk.Overloaded, 504: sdk.Timeout, 529: sdk.Overloaded} {
 		if got := c.Classify(status, nil, headers(), noon); got.Kind != want || got.Status != status {
 			t.Errorf("%d: %v with status %d, want %v", status, got.Kind, got.Status, want)

@@ -290,14 +290,27 @@ func follows(f *sdk.Failure, sent bool) outcome {
 	case sdk.Overloaded:
 		return outcome{then: same, hold: theDeployment}
 	case sdk.UpstreamError:
-		if f.Status >= 500 || !sent {
+		if f.Status >= 500 || !sent || notBegun(f.Status) {
 			return outcome{then: same, hold: theDeployment}
 		}
 		return outcome{then: another, hold: theDeployment}
 	case sdk.UpstreamEmpty:
 		return outcome{then: same, hold: theDeployment}
-	case sdk.UpstreamModel, sdk.PluginFailed, sdk.Timeout:
+	case sdk.Timeout:
+		if notBegun(f.Status) {
+			return outcome{then: same, hold: theDeployment}
+		}
+		return outcome{then: another, hold: theDeployment}
+	case sdk.UpstreamModel, sdk.PluginFailed:
 		return outcome{then: another, hold: theDeployment}
 	}
 	return outcome{then: another}
 }
+
+// notBegun says whether a status tells that the request was not worked on, so that it may be repeated where it was sent: it
+// did not come in time (408), something else had what it needs (409, which the SDKs of OpenAI and Anthropic repeat as a lock
+// time-out), it came too early (425). RFC 9110 15.5.9 and 15.5.10, RFC 8470 5.2.
+func notBegun(status int) bool { return status == 408 || status == conflict || status == 425 }
+
+// conflict is the status of a request that another one was in the way of. It says nothing of how the deployment is.
+const conflict = 409

@@ -105,7 +105,7 @@ func (u *Upstream) held(now time.Time) (first health.State) {
 // tellHealth says what became of an attempt to those who keep watch.
 func (a *active) tellHealth(f *sdk.Failure, o outcome) {
 	at := health.Outcome{OK: f == nil, Status: a.rec.Status, Started: a.rec.Started, FirstContent: a.rec.First, Ended: a.rec.Ended,
-		OutputTokens: a.rec.Usage.TotalOutput(), Neutral: a.rec.Gone || a.rec.Lost || a.crowded, Unsent: f != nil && !a.rec.Sent && f.Kind != sdk.PluginFailed}
+		OutputTokens: a.rec.Usage.TotalOutput(), Neutral: a.rec.Gone || a.rec.Lost || a.crowded || a.rec.Status == conflict, Unsent: f != nil && !a.rec.Sent && f.Kind != sdk.PluginFailed}
 	if f != nil {
 		at.Kind = f.Kind
 		if o.hold == theDeployment {

@@ -34,6 +34,12 @@ func TestFollows(t *testing.T) {
 	f(sdk.UpstreamError, 0, false, outcome{then: same, hold: theDeployment})   // never reached: nothing can have been charged
 	f(sdk.UpstreamError, 0, true, outcome{then: another, hold: theDeployment}) // outcome unknown: not repeated where it may have been charged
 	f(sdk.UpstreamEmpty, 200, true, outcome{then: same, hold: theDeployment})
+	f(sdk.Timeout, 408, true, outcome{then: same, hold: theDeployment})       // it never came whole
+	f(sdk.UpstreamError, 409, true, outcome{then: same, hold: theDeployment}) // another request was in its way
+	f(sdk.UpstreamError, 425, true, outcome{then: same, hold: theDeployment})
+	f(sdk.UpstreamError, 424, true, outcome{then: another, hold: theDeployment})
+	f(sdk.UpstreamError, 499, true, outcome{then: another, hold: theDeployment})
+	f(sdk.Timeout, 524, true, outcome{then: another, hold: theDeployment})
 	f(sdk.UpstreamModel, 404, true, outcome{then: another, hold: theDeployment})
 	f(sdk.Timeout, 0, true, outcome{then: another, hold: theDeployment})
 	f(sdk.PluginFailed, 0, false, outcome{then: another, hold: theDeployment})
