@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	writeEvery = 10 * time.Millisecond // how long rows wait for others; nobody is woken for one
+	writeEvery = 50 * time.Millisecond // how long rows wait for others; nobody is woken for one
 	groupRows  = 512                   // rows of one commit
 	firstPause = 50 * time.Millisecond // after a commit that failed; doubled up to lastPause
 	lastPause  = 2 * time.Second

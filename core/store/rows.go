@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -53,16 +54,18 @@ const rowColumns = `request_id, attempt, generation, key, team, organisation, mo
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost,
 	cache_write_1h_tokens, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, web_searches`
 
-const insertRow = `INSERT INTO ledger (` + rowColumns + `)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
-ON CONFLICT (request_id, attempt) DO NOTHING`
+// insertRows is the statement that inserts so many rows.
+func insertRows(n int) string {
+	row := "(?" + strings.Repeat(", ?", strings.Count(rowColumns, ",")) + ")"
+	return "INSERT INTO ledger (" + rowColumns + ") VALUES " + row + strings.Repeat(", "+row, n-1) + " ON CONFLICT (request_id, attempt) DO NOTHING"
+}
 
-// values are a row's, in the order of rowColumns.
-func (r *Row) values() []any {
-	return []any{plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Organisation), plain(r.Model), plain(r.Provider), plain(r.Deployment),
+// appendValues appends a row's values, in the order of rowColumns.
+func (r *Row) appendValues(dst []any) []any {
+	return append(dst, plain(r.RequestID), r.Attempt, r.Generation, plain(r.Key), plain(r.Team), plain(r.Organisation), plain(r.Model), plain(r.Provider), plain(r.Deployment),
 		plain(r.UpstreamModel), plain(r.Credential), micros(r.StartedAt), micros(r.EndedAt), plain(r.Status), plain(r.Outcome), r.InputTokens, r.CacheReadTokens, r.CacheWriteTokens,
 		r.OutputTokens, r.ReasoningTokens, min(r.CostNanoUSD, MaxCost), r.Estimated, r.PossibleCost,
-		r.CacheWriteHourTokens, r.AudioInputTokens, r.ImageInputTokens, r.AudioOutputTokens, r.ImageOutputTokens, r.WebSearches}
+		r.CacheWriteHourTokens, r.AudioInputTokens, r.ImageInputTokens, r.AudioOutputTokens, r.ImageOutputTokens, r.WebSearches)
 }
 
 // InsertRows adds rows to the ledger, all of them or none. One whose request and attempt are there already changes nothing,

@@ -19,11 +19,12 @@ import (
 // sqliteBackend is a database in a file. SQLite takes one writer at a time, so there is one: a goroutine that carries out
 // what waits together in one transaction.
 type sqliteBackend struct {
-	db     *sql.DB // one connection
-	queue  chan *job
-	quit   chan struct{}
-	done   chan struct{}
-	ending sync.Once
+	db      *sql.DB // one connection
+	inserts [len(rowsAtOnce)]*sql.Stmt
+	queue   chan *job
+	quit    chan struct{}
+	done    chan struct{}
+	ending  sync.Once
 }
 
 // job is a write that waits for its transaction.
@@ -38,6 +39,10 @@ const (
 	maxGroup   = 64  // writes of one transaction
 	readers    = 4   // connections that read
 )
+
+// rowsAtOnce are the numbers of rows that one statement inserts, the largest that fits first: half of what a statement costs
+// is for beginning and ending it.
+var rowsAtOnce = [...]int{32, 8, 1}
 
 // errClosed is what a write gets after Close.
 var errClosed = errors.New("closed")
@@ -72,6 +77,9 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 	}
 	if b.db, err = openFile(file, synchronous, 1); err == nil {
 		if err = migrateSQLite(ctx, b.db, false); err == nil {
+			err = b.prepare(ctx)
+		}
+		if err == nil {
 			s.backend = b
 			go b.run()
 			return s, nil
@@ -254,15 +262,28 @@ func inTransaction(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) e
 	return tx.Commit()
 }
 
-func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) (inserted int, err error) {
-	err = b.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		st, err := tx.PrepareContext(ctx, insertRow)
-		if err != nil {
+// prepare has the statements parsed that insert rows, for as long as the store is open.
+func (b *sqliteBackend) prepare(ctx context.Context) (err error) {
+	for i, n := range rowsAtOnce {
+		if b.inserts[i], err = b.db.PrepareContext(ctx, insertRows(n)); err != nil {
 			return err
 		}
-		defer st.Close()
-		for i := range rows {
-			r, err := st.ExecContext(ctx, rows[i].values()...)
+	}
+	return nil
+}
+
+func (b *sqliteBackend) insertRows(ctx context.Context, rows []Row) (inserted int, err error) {
+	err = b.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var args []any
+		for left := rows; len(left) > 0; {
+			i := slices.IndexFunc(rowsAtOnce[:], func(n int) bool { return n <= len(left) })
+			some := left[:rowsAtOnce[i]]
+			left = left[len(some):]
+			args = args[:0]
+			for j := range some {
+				args = some[j].appendValues(args)
+			}
+			r, err := tx.StmtContext(ctx, b.inserts[i]).ExecContext(ctx, args...)
 			if err != nil {
 				return err
 			}
