@@ -19,11 +19,13 @@ type Doc struct {
 	Examples    []string // JSON
 	Restart     bool     // read at the start alone
 	Secret      bool     // never shown
-	Members     []Doc    // of an object, by name, without theirs
+	Members     []Doc    // of an object, or of each entry of a list or mapping, by name, without theirs
+	Below       string   // what stands before a member's name in its path: "timeout.", "models.*.", "keys[]."
 }
 
 // Explain documents a member of the configuration by its path: providers.*.tls.ca, models.chat.deployments[].price. Any
-// name, or *, stands for an entry of a mapping by name. The empty path is the whole. It is false where no such member is.
+// name, or *, stands for an entry of a mapping by name; the brackets of a list may be left out. The empty path is the
+// whole. It is false where no such member is.
 func Explain(path string) (Doc, bool) {
 	var root schema
 	if err := json.Unmarshal(Config, &root); err != nil {
@@ -45,7 +47,8 @@ func Explain(path string) (Doc, bool) {
 		}
 	}
 	d := at.doc(path)
-	members := at.resolve()
+	members, below := at.resolve(path)
+	d.Below = below
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		d.Members = append(d.Members, members[name].doc(name))
 	}
@@ -113,22 +116,27 @@ func (s *schema) definition() string {
 	return strings.TrimPrefix(ref, "#/definitions/")
 }
 
-// resolve gives the members that have a name of their own: the object's, or those of a list's or mapping's entries.
-func (s *schema) resolve() map[string]*schema {
+// resolve gives the members that have a name of their own, and what stands before it: the object's, or those of a list's or
+// mapping's entries.
+func (s *schema) resolve(path string) (members map[string]*schema, below string) {
+	dotted := func() string { return strings.TrimPrefix(path+".", ".") }
 	for s.Properties == nil {
 		switch {
 		case s.Items != nil:
-			s = s.Items
+			s, path = s.Items, path+"[]"
 		case s.entry != nil:
-			s = s.entry
+			s, path = s.entry, dotted()+"*"
 		default:
-			return nil
+			return nil, ""
 		}
 	}
-	return s.Properties
+	return s.Properties, dotted()
 }
 
 func (s *schema) member(name string) *schema {
+	for s.Properties == nil && s.Items != nil {
+		s = s.Items
+	}
 	if m := s.Properties[name]; m != nil {
 		return m
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -63,8 +64,30 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		Example:       "  penstock serve                 # a demo that answers, with no key and no file\n  penstock init && penstock serve",
 	}
-	root.AddCommand(newServe(), newInit(), newValidate(), newReload(), newGenerations(), newModels(), newLedger(), newKeys(), newTeams(), newOrganisations(), newCredentials(), newHealth(), newDrill(), newPlugin(), newPolicy(), newVersion(), newHealthcheck(), newHelpExitCodes())
+	root.AddCommand(newServe(), newInit(), newValidate(), newReload(), newGenerations(), newModels(), newLedger(), newKeys(), newTeams(), newOrganisations(), newCredentials(), newHealth(), newDrill(), newPlugin(), newPolicy(), newVersion(), newHealthcheck(), newExplain(), newHelpExitCodes())
+	for _, c := range append(root.Commands(), root) {
+		if !c.Runnable() {
+			hold(c)
+		}
+	}
 	return root
+}
+
+// hold makes a command that only holds others say which they are; another word behind it is a mistake.
+func hold(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		meant := ""
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			meant = ", did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return fmt.Errorf("unknown command %q%s\n%s --help lists the commands", args[0], meant, cmd.CommandPath())
+	}
 }
 
 func newHelpExitCodes() *cobra.Command {
