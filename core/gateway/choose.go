@@ -69,9 +69,9 @@ func (r *request) warm() {
 	}
 }
 
-// record has a router's decision kept. One that hung on credentials of the caller's own is not: it cannot be replayed.
+// record has a router's decision kept.
 func (r *request) record(took time.Duration) {
-	if r.made != nil || r.routing.Accounts != nil || r.decision.Router == "" || !r.g.Decisions.Wants(r.gen.Routes.Shadowed()) {
+	if r.made != nil || r.decision.Router == "" || !r.g.Decisions.Wants(r.gen.Routes.Shadowed()) {
 		return
 	}
 	if c := r.decision.Capture(&r.routing, r.key.Allows); c != nil {

@@ -95,6 +95,28 @@ func when(n int) time.Time {
 	return time.Unix(1_800_000_000, 0).Add(time.Duration(n) * 2 * time.Millisecond)
 }
 
+// bring is what a request of a number brings of accounts: for some providers none, for some one that may be held, and for some
+// one that cannot be used.
+func bring(n int, d *catalog.Deployment) ([]route.Account, string) {
+	switch (n + int(d.Provider.ID[1])) % 4 {
+	case 0:
+		return nil, "its credential cannot be used"
+	case 1:
+		return nil, ""
+	case 2:
+		return []route.Account{{new(held)}}, ""
+	}
+	return []route.Account{{new(held)}, {new(backend)}}, ""
+}
+
+// held is a backend that is left alone.
+type held struct{ backend }
+
+func (*held) Ready(time.Time) bool { return false }
+func (*held) Look(now time.Time) health.State {
+	return health.State{Phase: health.Held, Reason: "being refused", Until: now.Add(time.Minute)}
+}
+
 // decide has a table decide about a request that differs from number to number.
 func decide(t testing.TB, on *route.Table, n int, into *route.Decision) *Decision {
 	t.Helper()
@@ -102,6 +124,9 @@ func decide(t testing.TB, on *route.Table, n int, into *route.Decision) *Decisio
 	rng := rand.New(rand.NewPCG(uint64(n), 1))
 	q := &route.Request{Name: "auto", Facts: &dialect.Facts{TextBytes: 6 * rng.IntN(5000)}, Seed: rng.Uint64(), Now: at}
 	q.Caller = anyone{policy.Request{Model: "auto", Tokens: q.Facts.TextBytes / 6, MaxOutput: 100, Seed: q.Seed, Metadata: map[string]string{"user": "x"}}}
+	if n%3 == 1 {
+		q.Accounts = func(d *catalog.Deployment) ([]route.Account, string) { return bring(n, d) }
+	}
 	if err := on.Expand(t.Context(), q, into); err != nil && !errors.As(err, new(*route.Failure)) {
 		t.Fatal(err)
 	}

@@ -196,9 +196,9 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 			b.skip(d.ID, "provider", why)
 		} else if stage, why := unfit(d.Deployment, x.q.Facts); stage != "" {
 			b.skip(d.ID, stage, why)
-		} else if own, why := x.own(d); why != "" {
+		} else if why := x.into.wave.own(d).why; why != "" {
 			b.skip(d.ID, "credential", why)
-		} else if stage, state := x.into.wave.ill(d, own, x.q.Now); state != nil {
+		} else if stage, state := x.into.wave.ill(d); state != nil {
 			b.skip(d.ID, stage, reasonOf(state, x.q.Now))
 			b.waits.note(state)
 		} else {

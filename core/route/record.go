@@ -73,6 +73,7 @@ type Seen struct {
 	Busy  bool          `json:"busy,omitempty"` // the cost is infinite
 	Speed float64       `json:"speed,omitempty"`
 	Well  bool          `json:"well,omitempty"` // and the statistics say that it is down
+	Why   string        `json:"why,omitempty"`  // it cannot be asked with credentials of the caller's own
 }
 
 // Capture is a decision that is to be kept, taken on the request's way in no time to speak of; its methods take longer and
@@ -103,8 +104,8 @@ func (d *Decision) Capture(q *Request, allows func(name string) bool) *Capture {
 	c := &Capture{Router: d.Router, At: q.Now, Statistics: x.stats, table: x.table, q: *q, needs: q.Facts.Needs, text: q.Facts.TextBytes, allows: allows,
 		req: x.req, off: x.disabled, decision: Decision{Router: d.Router, Branches: slices.Clone(d.Branches), Candidates: slices.Clone(d.Candidates),
 			Plans: slices.Clone(d.Plans), Skips: slices.Clone(d.Skips), Failures: slices.Clone(d.Failures), Steps: d.Steps, Err: d.Err}}
-	c.q.Facts, c.q.Caller = nil, nil
-	if len(x.table.backends) > 0 {
+	c.q.Facts, c.q.Caller, c.q.Accounts = nil, nil, nil
+	if len(x.table.backends) > 0 || q.Accounts != nil {
 		c.backends = map[string]Seen{}
 		for t, one := range x.table.targets {
 			if s := d.wave.seen(one, x.stats, q.Now); s != (Seen{}) {
@@ -117,14 +118,19 @@ func (d *Decision) Capture(q *Request, allows func(name string) bool) *Capture {
 
 // seen gives what this request has read of a target; nothing where that is as the statistics have it.
 func (w *wave) seen(t *target, in *Statistics, now time.Time) Seen {
-	var s Seen
-	if t.backend < 0 || w.readings[t.backend].request != w.request {
+	own := w.own(t)
+	s := Seen{Why: own.why}
+	watched := t.backend >= 0 && w.readings[t.backend].request == w.request
+	if !watched && own.bad == nil {
 		return s
 	}
-	if stage, state := w.ill(t, nil, time.Time{}); state != nil {
+	if stage, state := w.ill(t); state != nil {
 		kept := *state
 		kept.Until = now.Round(0).Add(state.Until.Sub(now)) // on the wall clock as far away as on the one that it was read from
 		s.Stage, s.State = stage, &kept
+	}
+	if !watched {
+		return s
 	}
 	s.Well = s.State == nil && in.targets[t.place].health == "down"
 	if r := &w.readings[t.backend]; r.loaded {
@@ -330,7 +336,17 @@ func (r *Replayer) Decide(ctx context.Context, in *Input, keepPrints bool, into 
 	r.table.off.set.Store(&in.Off)
 	q := &Request{Name: in.Name, Also: in.Also, Facts: &dialect.Facts{Needs: in.Needs, TextBytes: in.TextBytes}, Caller: &replayed{in},
 		Preferences: in.Preferences, Seed: in.Seed, Now: in.At, Warm: in.Warm, KeepPrints: keepPrints}
+	for _, s := range in.Backends {
+		if s.Why != "" {
+			q.Accounts = in.accounts
+		}
+	}
 	return r.table.Expand(ctx, q, into)
+}
+
+// accounts gives why a deployment could not be asked with credentials of the caller's own.
+func (in *Input) accounts(d *catalog.Deployment) ([]Account, string) {
+	return nil, in.Backends[d.ID].Why
 }
 
 // replayed is the caller of a request that was.

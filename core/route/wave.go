@@ -39,6 +39,7 @@ type target struct {
 // of branches needs before the batch is expanded. It is the memory of a decision.
 type wave struct {
 	readings []reading // by the backend's place
+	brought  []brought // by the target's place, of requests that bring accounts
 	request  uint32    // which request's the readings are
 	waits    waits
 }
@@ -51,6 +52,14 @@ type reading struct {
 	load    health.Load
 }
 
+// brought is what was read of the accounts that a request brings for a target itself.
+type brought struct {
+	request uint32        // for which it was read
+	any     bool          // there are some
+	why     string        // the target cannot be asked with them
+	bad     *health.State // nil: one of them is ready
+}
+
 // waits is what is known of deployments that health refused.
 type waits struct {
 	refused int
@@ -61,7 +70,7 @@ type waits struct {
 // begin forgets what was read for the request before.
 func (w *wave) begin(backends int) {
 	if w.request++; len(w.readings) < backends || w.request == 0 {
-		w.readings, w.request = make([]reading, backends), 1
+		w.readings, w.brought, w.request = make([]reading, backends), nil, 1
 	}
 	w.waits = waits{}
 }
@@ -84,7 +93,7 @@ func (w *wave) read(on *Table, place int, now time.Time, load bool) {
 
 // survey reads all that the expansion of some branches looks at.
 func (x *expansion) survey(list []branch) {
-	if len(x.table.backends) == 0 {
+	if len(x.table.backends) == 0 && x.q.Accounts == nil {
 		return
 	}
 	w := &x.into.wave
@@ -102,21 +111,40 @@ func (x *expansion) survey(list []branch) {
 					w.read(x.table, place, x.q.Now, false)
 				}
 			}
+			if x.q.Accounts != nil {
+				w.ask(x.q, t, len(x.table.targets))
+			}
 		}
 	}
 }
 
-// own gives the accounts that the request brings for a deployment itself, or why it cannot ask it.
-func (x *expansion) own(t *target) (own []Account, why string) {
-	if x.q.Accounts == nil {
-		return nil, ""
+// ask reads the accounts that a request brings for a target, if they were not read yet.
+func (w *wave) ask(q *Request, t *target, targets int) {
+	if len(w.brought) < targets {
+		w.brought = make([]brought, targets)
 	}
-	return x.q.Accounts(t.Deployment)
+	b := &w.brought[t.place]
+	if b.request == w.request {
+		return
+	}
+	own, why := q.Accounts(t.Deployment)
+	*b = brought{request: w.request, any: len(own) > 0, why: why}
+	if b.any {
+		b.bad = worstOf(own, q.Now)
+	}
+}
+
+// own gives what was read of the accounts that the request brings for a target; nothing where it brings none.
+func (w *wave) own(t *target) (b brought) {
+	if t.place < len(w.brought) && w.brought[t.place].request == w.request {
+		b = w.brought[t.place]
+	}
+	return b
 }
 
 // ill says which stage refuses a deployment for its health, and the state that it is in; "" where none does. Accounts of
 // the request's own stand in the place of the table's.
-func (w *wave) ill(t *target, own []Account, now time.Time) (stage string, s *health.State) {
+func (w *wave) ill(t *target) (stage string, s *health.State) {
 	if t.backend >= 0 {
 		if s := w.readings[t.backend].bad; s != nil {
 			if s.Phase == health.Quarantined {
@@ -125,8 +153,10 @@ func (w *wave) ill(t *target, own []Account, now time.Time) (stage string, s *he
 			return "health", s
 		}
 	}
-	if len(own) > 0 {
-		return illOf(own, now)
+	if own := w.own(t); own.bad != nil {
+		return "credential", own.bad
+	} else if own.any {
+		return "", nil
 	}
 	for _, account := range t.accounts {
 		worst := w.worst(account)
@@ -143,8 +173,8 @@ func (w *wave) ill(t *target, own []Account, now time.Time) (stage string, s *he
 	return stage, s
 }
 
-// illOf is the end of ill for accounts of the request's own, which nobody else has read.
-func illOf(own []Account, now time.Time) (stage string, s *health.State) {
+// worstOf gives the state of those of some accounts that ends first; nil where one of them is ready.
+func worstOf(own []Account, now time.Time) (s *health.State) {
 	for _, account := range own {
 		var worst *health.State
 		for _, b := range account {
@@ -156,13 +186,13 @@ func illOf(own []Account, now time.Time) (stage string, s *health.State) {
 			}
 		}
 		if worst == nil {
-			return "", nil
+			return nil
 		}
 		if s == nil || worst.Until.Before(s.Until) {
 			s = worst
 		}
 	}
-	return "credential", s
+	return s
 }
 
 // worst gives the state of an account that lasts longest; nil where it is ready.
