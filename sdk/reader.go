@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"sort"
 
@@ -218,7 +217,8 @@ func (w *whole) Decode(f *Frame, out *Events) error {
 		w.over = true
 		return w.read(f.Doc.Root(), out)
 	case len(bytes.TrimSpace(f.Text)) > 0:
-		return fmt.Errorf("answer %.40q: want JSON", f.Text)
+		w.over = true
+		out.Add(Failed).Failure = *NotJSON()
 	}
 	return nil
 }

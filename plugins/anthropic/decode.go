@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -43,7 +42,7 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 	}
 	if f.Doc == nil {
 		if text := strings.TrimSpace(string(f.Text)); text != "" && text != "[DONE]" {
-			return fmt.Errorf("frame %.40q: want JSON", text)
+			d.fail(sdk.NotJSON(), out)
 		}
 		return nil
 	}
@@ -187,8 +186,10 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(d.counts)
 }
 
-// readCounts takes over the figures that are there.
+// readCounts takes over the figures that are there. An input of nothing at all is none: some services fill the member in
+// at the end, where they no longer know.
 func readCounts(c *sdk.Counts, u sdk.Node) {
+	before := *c
 	for _, f := range []struct {
 		to   *int64
 		from sdk.Node
@@ -204,5 +205,8 @@ func readCounts(c *sdk.Counts, u sdk.Node) {
 		if !f.from.Null() {
 			*f.to = f.from.Int()
 		}
+	}
+	if u.Get("input_tokens").Int()+u.Get("cache_read_input_tokens").Int()+u.Get("cache_creation_input_tokens").Int() == 0 {
+		c.Input, c.CacheRead, c.CacheWrite = before.Input, before.CacheRead, before.CacheWrite
 	}
 }

@@ -40,6 +40,9 @@ func failed(root sdk.Node, event string) *sdk.Failure {
 	}
 	f := &sdk.Failure{Kind: kindOf(root), Message: strings.Clone(e.Get("message").Str())}
 	if f.Message == "" {
+		f.Message = strings.Clone(root.Get("message").Str()) // of compatible services
+	}
+	if f.Message == "" {
 		f.Message = "the provider answered with an error"
 	}
 	f.Type, f.Code = strings.Clone(e.Get("type").Str()), strings.Clone(e.At("details", "error_code").Str())

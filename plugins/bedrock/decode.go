@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -34,7 +33,8 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 		return nil
 	}
 	if f.Doc == nil {
-		return d.text(f.Event, strings.TrimSpace(string(f.Text)), out)
+		d.text(f.Event, strings.TrimSpace(string(f.Text)), out)
+		return nil
 	}
 	root := f.Doc.Root()
 	if !d.stream {
@@ -48,14 +48,13 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 }
 
 // text reads what is no JSON: in a stream, the message of an error.
-func (d *decoder) text(event, text string, out *sdk.Events) error {
+func (d *decoder) text(event, text string, out *sdk.Events) {
 	switch {
 	case !d.stream:
-		return fmt.Errorf("answer %.40q: want JSON", text)
+		d.fail(sdk.NotJSON(), out)
 	case text != "":
 		d.fail(&sdk.Failure{Kind: sdk.UpstreamError, Message: text, Type: strings.Clone(event)}, out)
 	}
-	return nil
 }
 
 func (d *decoder) event(name string, root sdk.Node, out *sdk.Events) error {

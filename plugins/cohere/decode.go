@@ -34,7 +34,7 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 	}
 	if f.Doc == nil {
 		if text := strings.TrimSpace(string(f.Text)); text != "" && text != "[DONE]" {
-			return fmt.Errorf("frame %.40q: want JSON", text)
+			d.fail(sdk.UpstreamError, sdk.NotJSON().Message, out)
 		}
 		return nil
 	}

@@ -36,7 +36,7 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 	}
 	if f.Doc == nil {
 		if text := strings.TrimSpace(string(f.Text)); text != "" {
-			return fmt.Errorf("line %.40q: want JSON", text)
+			d.fail(sdk.UpstreamError, sdk.NotJSON().Message, out)
 		}
 		return nil
 	}
@@ -91,9 +91,14 @@ func (d *decoder) call(c sdk.Node, out *sdk.Events) error {
 		sum := sha256.Sum256([]byte(d.created))
 		e.ID = sdk.T("call_" + hex.EncodeToString(sum[:8]) + "_" + strconv.Itoa(d.calls))
 	}
-	if args := f.Get("arguments"); args.Len() > 0 {
+	args := f.Get("arguments")
+	input := args.Text() // a text where a service has it from OpenAI
+	if args.Len() > 0 {
+		input = args.Value().Text()
+	}
+	if !input.Empty() {
 		e := out.Add(sdk.ToolInput)
-		e.Call, e.Text = d.calls, args.Value().Text()
+		e.Call, e.Text = d.calls, input
 	}
 	out.Add(sdk.ToolEnd).Call = d.calls
 	d.calls++

@@ -64,10 +64,8 @@ func TestResultsWithoutIDs(t *testing.T) {
 
 func TestMalformed(t *testing.T) {
 	d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
-	if err := d.Decode(&sdk.Frame{Text: []byte("<html>")}, new(sdk.Events)); err == nil || !strings.Contains(err.Error(), "want JSON") {
-		t.Errorf("a line that is no JSON: %v", err)
-	}
-	if err := d.Decode(&sdk.Frame{Text: []byte("  ")}, new(sdk.Events)); err != nil {
-		t.Errorf("a blank line: %v", err)
+	out := new(sdk.Events)
+	if err := d.Decode(&sdk.Frame{Text: []byte("  ")}, out); err != nil || len(out.List) > 0 {
+		t.Errorf("a blank line: %v, %d events", err, len(out.List))
 	}
 }

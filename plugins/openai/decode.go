@@ -52,7 +52,8 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 		return nil
 	}
 	if f.Doc == nil {
-		return d.mark(bytes.TrimSpace(f.Text), out)
+		d.mark(bytes.TrimSpace(f.Text), out)
+		return nil
 	}
 	root := f.Doc.Root()
 	if failure := failed(root, f.Event); failure != nil {
@@ -69,14 +70,13 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 }
 
 // mark reads a frame that is no JSON: the end mark, or nothing.
-func (d *decoder) mark(text []byte, out *sdk.Events) error {
+func (d *decoder) mark(text []byte, out *sdk.Events) {
 	switch {
 	case string(text) == "[DONE]":
 		d.finish(out)
 	case len(text) > 0:
-		return fmt.Errorf("frame %.40q: want JSON or [DONE]", text)
+		d.fail(sdk.NotJSON(), out)
 	}
-	return nil
 }
 
 // End takes the end of the body for the end of the answer where each choice has said why it ended: [DONE] is a habit,
@@ -322,6 +322,7 @@ func knownErrors() []sdk.KnownError {
 		{At: code, Equals: "rate_limit_exceeded", Kind: "upstream_rate"},
 		{At: code, Equals: "RateLimitReached", Kind: "upstream_rate"}, // Azure
 		{At: code, Equals: "429", Kind: "upstream_rate"},
+		{At: code, Equals: "too_many_requests", Kind: "upstream_rate"}, // Azure
 		{At: code, Equals: "server_is_overloaded", Kind: "overloaded"},
 		{At: code, Equals: "slow_down", Kind: "overloaded"},
 		{At: code, Equals: "engine_overloaded_error", Kind: "overloaded"}, // Moonshot

@@ -142,8 +142,9 @@ func TestUsage(t *testing.T) {
 func TestBrokenFrames(t *testing.T) {
 	for _, text := range []string{"<html>", "[DONE", "{"} {
 		d := New().NewDecoder(sdk.AnswerInfo{Stream: true})
-		if err := d.Decode(&sdk.Frame{Text: []byte(text)}, new(sdk.Events)); err == nil {
-			t.Errorf("%q: no error", text)
+		out := new(sdk.Events)
+		if err := d.Decode(&sdk.Frame{Text: []byte(text)}, out); err != nil || len(out.List) != 1 || out.List[0].Kind != sdk.Failed {
+			t.Errorf("%q: error %v, %d events, want a failure of the provider", text, err, len(out.List))
 		}
 	}
 	many := strings.Repeat(`{"index":0,"delta":{"content":"x"}},`, 2)

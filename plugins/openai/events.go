@@ -26,6 +26,7 @@ type output struct {
 	index int64 // its place in the output; -1: the service gave none
 	id    string
 	call  int    // number of the call; -1: none has begun
+	names string // the call's id, as its result will name it
 	told  bool   // it has said something piece by piece
 	cited bool   // its annotations have been told
 	shown string // the member that its reasoning is told from: "summary" or "content"
@@ -41,7 +42,7 @@ func (d *response) Decode(f *sdk.Frame, out *sdk.Events) error {
 	if f.Doc == nil {
 		// Some services append [DONE], which says nothing here: the last event is the end.
 		if text := bytes.TrimSpace(f.Text); len(text) > 0 && string(text) != "[DONE]" {
-			return fmt.Errorf("frame %.40q: want JSON", text)
+			d.fail(sdk.NotJSON(), out)
 		}
 		return nil
 	}
@@ -86,13 +87,13 @@ func (d *response) event(root sdk.Node, out *sdk.Events) error {
 		d.begin(root.Get("response"), out)
 	case typ.Is("response.output_item.added"), typ.Is("response.output_item.done"):
 		return d.item(root, typ.Is("response.output_item.done"), out)
-	case typ.Is("response.completed"), typ.Is("response.incomplete"):
+	case typ.Is("response.completed"), typ.Is("response.incomplete"), typ.Is("response.done"): // the last is OpenRouter's
 		return d.end(root.Get("response"), out)
 	case typ.Is("response.failed"), typ.Is("response.cancelled"):
 		r := root.Get("response")
 		tellUsage(r, out)
 		d.fail(failed(r, ""), out)
-	case typ.Is("error"):
+	case typ.Is("error"), typ.Is("response.error"):
 		d.fail(failed(root, "error"), out)
 	case typ.Is("keepalive"), typ.Is("ping"):
 		out.Add(sdk.Ping)
@@ -204,9 +205,14 @@ func (d *response) output(event, id sdk.Node, out *sdk.Events) (*output, error) 
 	return d.add(index, id)
 }
 
-// find gives an item by its place, since some services give an item another id in each event; by id where there is no
-// place; and the open one where there is neither.
+// find gives an item by its place and id; by its place alone, since some services give an item another id in each event; by
+// id where there is no place; and the open one where there is neither.
 func (d *response) find(index int64, id sdk.Node) *output {
+	for i := len(d.items) - 1; i >= 0; i-- {
+		if o := d.items[i]; o.index == index && o.id != "" && id.Is(o.id) {
+			return o
+		}
+	}
 	for i := len(d.items) - 1; i >= 0; i-- {
 		o := d.items[i]
 		if index >= 0 && o.index == index || (index < 0 || o.index < 0) && id.Is(o.id) || index < 0 && id.Null() && !o.done {
@@ -229,6 +235,9 @@ func (d *response) add(index int64, id sdk.Node) (*output, error) {
 func (d *response) item(root sdk.Node, done bool, out *sdk.Events) error {
 	item := root.Get("item")
 	o, err := d.output(root, item.Get("id"), out)
+	if err == nil && !done && o.other(item) {
+		o, err = d.add(o.index, item.Get("id"))
+	}
 	switch {
 	case err != nil:
 		return err
@@ -238,6 +247,15 @@ func (d *response) item(root sdk.Node, done bool, out *sdk.Events) error {
 		d.call(o, item, out)
 	}
 	return nil
+}
+
+// other says whether an item that begins is another than that which was found at its place: some services give all their
+// items one place.
+func (o *output) other(item sdk.Node) bool {
+	if id := item.Get("call_id").Str(); id != "" && o.names != "" {
+		return id != o.names
+	}
+	return o.done && !item.Get("id").Is(o.id)
 }
 
 // call tells that a call begins, once. Its id is call_id; the item's own is another.
@@ -253,6 +271,7 @@ func (d *response) call(o *output, item sdk.Node, out *sdk.Events) {
 	if e.ID.Empty() {
 		e.ID = item.Get("id").Text()
 	}
+	o.names = strings.Clone(item.Get("call_id").Str())
 }
 
 // finish tells what an item that has ended had not told.
@@ -328,7 +347,7 @@ func (d *response) end(r sdk.Node, out *sdk.Events) error {
 	}
 	tellUsage(r, out)
 	if status := r.Get("status"); status.Is("failed") || status.Is("cancelled") {
-		d.fail(nil, out)
+		d.fail(failed(r, ""), out)
 		return nil
 	}
 	e := out.Add(sdk.Finish)

@@ -51,26 +51,29 @@ func (c *counts) read(doc *jsonspan.Doc, u int) {
 	}
 }
 
-// take takes over the figures that are there.
+// take takes over the figures that are there. An input of nothing at all is none: some services fill the member in at the
+// end, where they no longer know.
 func (c *counts) take(doc *jsonspan.Doc, u int) {
-	set := func(obj int, name string, field *int64) {
+	before := c.Counts
+	set := func(obj int, name string, field *int64) (n int64) {
 		i, ok := member(doc, obj, name)
 		if !ok {
-			return
+			return 0
 		}
-		n, ok := doc.Int(i)
-		if !ok {
+		if n, ok = doc.Int(i); !ok {
 			f, isNumber := doc.Float(i)
 			if !isNumber || math.Abs(f) > math.MaxInt64/2 {
-				return
+				return 0
 			}
 			n = int64(f)
 		}
 		*field, c.known = n, true
+		return n
 	}
-	set(u, "input_tokens", &c.Input)
-	set(u, "cache_read_input_tokens", &c.CacheRead)
-	set(u, "cache_creation_input_tokens", &c.CacheWrite)
+	input := set(u, "input_tokens", &c.Input) + set(u, "cache_read_input_tokens", &c.CacheRead) + set(u, "cache_creation_input_tokens", &c.CacheWrite)
+	if input == 0 {
+		c.Input, c.CacheRead, c.CacheWrite = before.Input, before.CacheRead, before.CacheWrite
+	}
 	set(u, "output_tokens", &c.Output)
 	if d, ok := member(doc, u, "output_tokens_details"); ok {
 		set(d, "thinking_tokens", &c.Reasoning)

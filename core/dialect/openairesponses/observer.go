@@ -62,7 +62,7 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 
 // grows says whether the name of an event tells that it is a piece of the answer and not its end.
 func grows(name []byte) bool {
-	return bytes.HasSuffix(name, []byte(".delta")) || bytes.HasSuffix(name, []byte(".done")) || bytes.HasSuffix(name, []byte(".added"))
+	return string(name) != "response.done" && (bytes.HasSuffix(name, []byte(".delta")) || bytes.HasSuffix(name, []byte(".done")) || bytes.HasSuffix(name, []byte(".added")))
 }
 
 // event reads an event by the type in its data, which compatible services also send without an event line.
@@ -78,10 +78,10 @@ func (o *observer) event() dialect.Seen {
 	switch typ := d.Inner(t); string(typ) {
 	case "response.created", "response.in_progress", "response.queued":
 		return dialect.Seen{}
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.incomplete", "response.failed", "response.done": // the last is OpenRouter's
 		r, _ := member(d, 0, "response")
 		return o.response(r)
-	case "error":
+	case "error", "response.error":
 		if e, ok := member(d, 0, "error"); ok {
 			return dialect.Seen{Failure: errorObject(d, e)}
 		}
