@@ -161,6 +161,45 @@ func (t Text) Slice(from, to int) Text {
 	return t
 }
 
+// TrimEnd cuts white space off the end, as providers want it of the beginning of an answer. Of a held text only the tail is
+// seen: where that begins in a backslash or is all blank, the text stays as it is.
+func (t Text) TrimEnd() Text {
+	if t.handle == 0 {
+		return t.Slice(0, len(trimSpace(t.raw)))
+	}
+	tail := t.Facts().Tail
+	kept := trimSpace(tail)
+	if len(kept) == 0 || tail[0] == '\\' {
+		return t
+	}
+	return t.Slice(0, t.Len()-(len(tail)-len(kept)))
+}
+
+// trimSpace cuts white space off the end of string content, escaped as it stands.
+func trimSpace(raw []byte) []byte {
+	for len(raw) > 0 {
+		n := len(raw)
+		switch {
+		case raw[n-1] == ' ':
+			raw = raw[:n-1]
+		case n > 1 && bytes.IndexByte([]byte("nrtf"), raw[n-1]) >= 0 && raw[n-2] == '\\' && !escaped(raw[:n-2]):
+			raw = raw[:n-2]
+		default:
+			return raw
+		}
+	}
+	return raw
+}
+
+// escaped says whether what follows raw stands behind an odd number of backslashes.
+func escaped(raw []byte) bool {
+	n := 0
+	for n < len(raw) && raw[len(raw)-1-n] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
 // JSON gives the JSON text that the string holds, as when OpenAI's arguments become Anthropic's input. The caller, or
 // for a held text the gateway, sees that it is one.
 func (t Text) JSON() Value {

@@ -76,17 +76,6 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-func TestTrimSpace(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"", ""}, {"a", "a"}, {"a ", "a"}, {`a\n`, "a"}, {`a\\n`, `a\\n`}, {`a\\\n`, `a\\`}, {` \t\r\n\f`, ""}, {`\n`, ""}, {`n`, "n"},
-	}
-	for _, test := range tests {
-		if got := string(trimSpace([]byte(test.in))); got != test.want {
-			t.Errorf("trimSpace(%q) = %q, want %q", test.in, got, test.want)
-		}
-	}
-}
-
 func TestCallID(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	seen := map[string]string{}

@@ -62,7 +62,7 @@ func trimPrefill(t *turn) {
 		return
 	}
 	p := *last.Part
-	p.Text = trimmed(p.Text)
+	p.Text = p.Text.TrimEnd()
 	last.Part = &p
 }
 

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -93,9 +92,27 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 			e.plan.Drop(p.path, "another provider's sealed reasoning")
 			continue
 		}
+		if !speakable(p.Kind, m.Role) {
+			e.plan.Lose(p.path, "the Messages API has no such part here")
+			continue
+		}
 		bs = append(bs, p)
 	}
 	return bs
+}
+
+// speakable says whether one side may say a part of a kind. What it may not is left out before turns are made, since a turn
+// that is left with nothing in it would be refused.
+func speakable(kind sdk.PartKind, by sdk.Role) bool {
+	switch kind {
+	case sdk.PartText, sdk.PartRefusal:
+		return true
+	case sdk.PartCall, sdk.PartThinking, sdk.PartRedacted:
+		return by == sdk.Assistant
+	case sdk.PartImage, sdk.PartDocument, sdk.PartResult, sdk.PartAudio: // sound is refused when it is written
+		return by != sdk.Assistant
+	}
+	return false
 }
 
 // speak adds to the turn under way where the same side goes on, and begins a new one otherwise.
@@ -117,44 +134,4 @@ func (e *encoding) speak(assistant bool, bs []block) {
 }
 
 // blank says whether a text is empty or holds white space only. A held text is long, and taken to say something.
-func blank(t sdk.Text) bool { return !t.Held() && len(trimSpace(t.Raw())) == 0 }
-
-// trimSpace cuts white space off the end of string content, escaped as it stands.
-func trimSpace(raw []byte) []byte {
-	for len(raw) > 0 {
-		n := len(raw)
-		switch {
-		case raw[n-1] == ' ':
-			raw = raw[:n-1]
-		case n > 1 && bytes.IndexByte([]byte("nrtf"), raw[n-1]) >= 0 && raw[n-2] == '\\' && !escaped(raw[:n-2]):
-			raw = raw[:n-2]
-		default:
-			return raw
-		}
-	}
-	return raw
-}
-
-// escaped says whether what follows raw stands behind an odd number of backslashes.
-func escaped(raw []byte) bool {
-	n := 0
-	for n < len(raw) && raw[len(raw)-1-n] == '\\' {
-		n++
-	}
-	return n%2 == 1
-}
-
-// trimmed cuts white space off the end of a text: the API refuses a last assistant text that ends in it. Of a held text
-// only the tail is seen; where it begins in backslashes or is all blank, the text is left as it is, and the provider
-// will say what it thinks of it.
-func trimmed(t sdk.Text) sdk.Text {
-	if !t.Held() {
-		return t.Slice(0, len(trimSpace(t.Raw())))
-	}
-	tail := t.Facts().Tail
-	kept := trimSpace(tail)
-	if len(kept) == 0 || len(bytes.TrimLeft(tail, `\`)) < len(tail) {
-		return t
-	}
-	return t.Slice(0, t.Len()-(len(tail)-len(kept)))
-}
+func blank(t sdk.Text) bool { return !t.Held() && t.TrimEnd().Empty() }

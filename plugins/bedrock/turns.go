@@ -93,9 +93,27 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 				continue
 			}
 		}
+		if !speakable(b.Kind, m.Role) {
+			e.plan.Lose(b.path, "Converse has no such part here")
+			continue
+		}
 		said = append(said, b)
 	}
 	return said
+}
+
+// speakable says whether one side may say a part of a kind. What it may not is left out before turns are made, since a turn
+// that is left with nothing in it would be refused.
+func speakable(kind sdk.PartKind, by sdk.Role) bool {
+	switch kind {
+	case sdk.PartText, sdk.PartRefusal:
+		return true
+	case sdk.PartCall, sdk.PartThinking, sdk.PartRedacted:
+		return by == sdk.Assistant
+	case sdk.PartImage, sdk.PartDocument, sdk.PartResult, sdk.PartAudio: // sound is refused when it is written
+		return by != sdk.Assistant
+	}
+	return false
 }
 
 // speak adds to the turn under way where the same side goes on, and begins a new one otherwise.
@@ -130,11 +148,15 @@ func (e *encoding) writeMessages() error {
 		e.w.EndArray()
 	}
 	e.w.Name("messages").Array()
-	for i, t := range e.turns {
+	for i := range e.turns {
+		t := &e.turns[i]
 		e.w.Object()
 		role := "user"
 		if t.assistant {
 			role, e.open = "assistant", nil
+		}
+		if t.assistant && e.claude() && i == len(e.turns)-1 {
+			t.trimEnd()
 		}
 		e.w.Name("role").String(role)
 		e.w.Name("content").Array()
@@ -146,6 +168,7 @@ func (e *encoding) writeMessages() error {
 				e.mark(markOf(b.Part))
 			}
 		}
+		e.besideDocuments(t)
 		if last := t.last(); i == len(e.turns)-1 && !markOf(last.Part).Present() {
 			e.mark(&e.Cache) // on the request as a whole it means its end
 		}
@@ -154,6 +177,34 @@ func (e *encoding) writeMessages() error {
 	}
 	e.w.EndArray()
 	return nil
+}
+
+// trimEnd cuts white space off the end of the last assistant text, which Claude is to go on with and refuses otherwise
+// (https://github.com/langchain-ai/langchain-aws/issues/599).
+func (t *turn) trimEnd() {
+	if n := len(t.rest); n > 0 && t.rest[n-1].Kind == sdk.PartText {
+		p := *t.rest[n-1].Part
+		p.Text = p.Text.TrimEnd()
+		t.rest[n-1].Part = &p
+	}
+}
+
+// besideDocuments writes a full stop behind documents that stand alone: they want a text beside them
+// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html).
+func (e *encoding) besideDocuments(t *turn) {
+	document := ""
+	for _, b := range t.rest {
+		switch b.Kind {
+		case sdk.PartText, sdk.PartRefusal:
+			return
+		case sdk.PartDocument:
+			document = b.path
+		}
+	}
+	if document != "" {
+		e.plan.Approximate(document, "a document wants a text beside it: a full stop is sent")
+		e.text(sdk.T("."))
+	}
 }
 
 // markOf gives a part's cache mark; that of a result may stand on what it holds.

@@ -76,6 +76,9 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 			// What counts of a model's own thoughts is in the signatures of its calls.
 			e.plan.Drop(b.path, "reasoning of an earlier turn")
 			continue
+		case sdk.PartForeign: // left out before turns are made: one without parts is refused
+			e.plan.Lose(b.path, "the API has no such part here")
+			continue
 		}
 		said = append(said, b)
 	}
