@@ -144,19 +144,24 @@ func (c *conn) behindHead() {
 
 // chunkDecoder undoes chunked framing (RFC 9112 7.1) without copying. It holds to the grammar: CRLF ends each line, a
 // size is hexadecimal digits alone, extensions and trailers are read over within a bound.
+//
+// An upstream's answer is read with less rigour, since nobody but its sender says where it ends: white space behind a size
+// is passed over (RFC 9112 7.1.1 has it before an extension, and some servers pad sizes with it), and a line feed alone
+// ends a line (2.2).
 type chunkDecoder struct {
 	state   chunkState
 	left    uint64 // of the chunk's data
 	digits  int
-	skipped int // bytes of extensions and trailers
+	skipped int // bytes of padding, extensions and trailers
 	trailer []byte
-	keep    bool // collect the trailer's lines
+	answer  bool // it is an upstream's: read with less rigour, its trailer's lines collected
 }
 
 type chunkState uint8
 
 const (
 	atSize chunkState = iota
+	behindSize
 	inExtension
 	atSizeLF
 	inData
@@ -173,7 +178,7 @@ const (
 const maxSkipped = 8 << 10
 
 // reset makes the decoder ready for another body, whose trailer it keeps.
-func (d *chunkDecoder) reset() { *d = chunkDecoder{keep: true, trailer: d.trailer[:0]} }
+func (d *chunkDecoder) reset() { *d = chunkDecoder{answer: true, trailer: d.trailer[:0]} }
 
 func (d *chunkDecoder) done() bool { return d.state == chunksDone }
 
@@ -200,12 +205,14 @@ func (d *chunkDecoder) next(p []byte) (data []byte, n int, err error) {
 // step takes one byte of framing.
 func (d *chunkDecoder) step(c byte) error {
 	switch d.state {
-	case atSize:
+	case atSize, behindSize:
 		return d.size(c)
 	case inExtension:
 		switch {
 		case c == '\r':
 			d.state = atSizeLF
+		case d.lone(c):
+			d.chunk()
 		case c == '\n' || c < 0x20 && c != '\t' || c == 0x7f:
 			return bad("chunk: control byte in an extension")
 		default:
@@ -215,20 +222,15 @@ func (d *chunkDecoder) step(c byte) error {
 		if c != '\n' {
 			return bad("chunk: size not followed by CRLF")
 		}
-		d.digits = 0
-		if d.state = inData; d.left == 0 {
-			d.state = atTrailer
-		}
+		d.chunk()
 	case atDataCR, atDataLF:
-		want := byte('\r')
-		if d.state == atDataLF {
-			want = '\n'
-		}
-		if c != want {
-			return bad("chunk: data not followed by CRLF")
-		}
-		if d.state++; d.state == atTrailer {
+		switch {
+		case d.state == atDataCR && c == '\r':
+			d.state = atDataLF
+		case d.state == atDataLF && c == '\n', d.lone(c):
 			d.state = atSize
+		default:
+			return bad("chunk: data not followed by CRLF")
 		}
 	default:
 		return d.trailerByte(c)
@@ -236,11 +238,22 @@ func (d *chunkDecoder) step(c byte) error {
 	return nil
 }
 
+// lone says whether a byte ends a line without a carriage return before it.
+func (d *chunkDecoder) lone(c byte) bool { return d.answer && c == '\n' }
+
+// chunk begins the chunk whose size has been read.
+func (d *chunkDecoder) chunk() {
+	d.digits = 0
+	if d.state = inData; d.left == 0 {
+		d.state = atTrailer
+	}
+}
+
 // size takes a byte of a chunk's size line.
 func (d *chunkDecoder) size(c byte) error {
 	v := unhex[c]
 	switch {
-	case v < 16:
+	case v < 16 && d.state == atSize:
 		if d.digits++; d.digits > 15 {
 			return bad("chunk: size too long")
 		}
@@ -251,6 +264,11 @@ func (d *chunkDecoder) size(c byte) error {
 		d.state = inExtension
 	case c == '\r':
 		d.state = atSizeLF
+	case d.lone(c):
+		d.chunk()
+	case d.answer && (c == ' ' || c == '\t'):
+		d.state = behindSize
+		return d.skip()
 	default:
 		return bad("chunk: want CRLF behind the size")
 	}
@@ -265,6 +283,10 @@ func (d *chunkDecoder) trailerByte(c byte) error {
 			d.state = atEndLF
 			return nil
 		}
+		if d.lone(c) {
+			d.state = chunksDone
+			return nil
+		}
 		if c == '\n' || c == ' ' || c == '\t' {
 			return bad("chunk: bad trailer")
 		}
@@ -274,6 +296,8 @@ func (d *chunkDecoder) trailerByte(c byte) error {
 		switch {
 		case c == '\r':
 			d.state = atTrailerLF
+		case d.lone(c):
+			d.endTrailerLine()
 		case c == '\n' || c < 0x20 && c != '\t' || c == 0x7f:
 			return bad("chunk: control byte in a trailer")
 		default:
@@ -283,10 +307,7 @@ func (d *chunkDecoder) trailerByte(c byte) error {
 		if c != '\n' {
 			return bad("chunk: trailer not ended by CRLF")
 		}
-		if d.keep {
-			d.trailer = append(d.trailer, '\n')
-		}
-		d.state = atTrailer
+		d.endTrailerLine()
 	case atEndLF:
 		if c != '\n' {
 			return bad("chunk: body not ended by CRLF")
@@ -296,8 +317,15 @@ func (d *chunkDecoder) trailerByte(c byte) error {
 	return nil
 }
 
+func (d *chunkDecoder) endTrailerLine() {
+	if d.answer {
+		d.trailer = append(d.trailer, '\n')
+	}
+	d.state = atTrailer
+}
+
 func (d *chunkDecoder) collect(c byte) error {
-	if d.keep {
+	if d.answer {
 		d.trailer = append(d.trailer, c)
 	}
 	return d.skip()
@@ -305,7 +333,7 @@ func (d *chunkDecoder) collect(c byte) error {
 
 func (d *chunkDecoder) skip() error {
 	if d.skipped++; d.skipped > maxSkipped {
-		return bad("chunk: extensions or trailers over their bound")
+		return bad("chunk: padding, extensions or trailers over their bound")
 	}
 	return nil
 }

@@ -121,6 +121,13 @@ func TestAnswers(t *testing.T) {
 	f("HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc", 200, "abc", false)
 	f("HTTP/1.1 204 No\r\n\r\n", 204, "", false)
 	f("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;e=f\r\nde\r\n0\r\nT: v\r\n\r\n", 200, "abcde", false)
+	// Chunks' framing as some servers have it: padded, with white space before an extension, with line feeds alone.
+	for _, body := range []string{"3  \r\nabc\r\n0\r\n\r\n", "3 ; e=f\r\nabc\r\n0\t\r\n\r\n", "3\nabc\n0\n\n", "3;e=f\nabc\r\n0\r\nT: v\n\r\n"} {
+		f("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+body, 200, "abc", false)
+	}
+	for _, body := range []string{" 3\r\nabc\r\n0\r\n\r\n", "3 4\r\nabc\r\n0\r\n\r\n", "3 x\r\nabc\r\n0\r\n\r\n", "3\rabc\r\n0\r\n\r\n", "3\r\nabcd\n0\r\n\r\n"} {
+		f("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"+body, 0, "", true)
+	}
 	f("HTTP/1.0 200 OK\r\n\r\nabc"+closeMark, 200, "abc", false)
 	f("HTTP/1.1 200 OK\r\n\r\nabc"+closeMark, 200, "abc", false)
 	f("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", 200, "a", false)
