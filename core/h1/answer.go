@@ -123,7 +123,8 @@ func (c *Call) parseHead(text []byte) error {
 	return c.framing(minor)
 }
 
-// framing works out where the body ends (RFC 9112 6.3).
+// framing works out where the body ends (RFC 9112 6.3). One length may stand several times, as RFC 9110 8.6 allows; chunks
+// count before a length, and the connection that had both is not used again.
 func (c *Call) framing(minor byte) error {
 	lengths, coded := 0, false
 	closes, keeps := false, false
@@ -133,12 +134,14 @@ func (c *Call) framing(minor byte) error {
 			cl, ke := connectionOptions(f.Value)
 			closes, keeps = closes || cl, keeps || ke
 		case is(f.Name, "content-length"):
-			n, ok := parseLength(f.Value)
-			if !ok || lengths > 0 && n != c.length {
-				return errors.New("content-length: want digits alone, once")
+			for v := range bytes.SplitSeq(f.Value, []byte{','}) {
+				n, ok := parseLength(trim(v))
+				if !ok || lengths > 0 && n != c.length {
+					return errors.New("content-length: want digits alone, and one length")
+				}
+				c.length = n
+				lengths++
 			}
-			c.length = n
-			lengths++
 		case is(f.Name, "transfer-encoding"):
 			if coded || !is(f.Value, "chunked") {
 				return errors.New("transfer-encoding: want chunked alone")
@@ -146,10 +149,8 @@ func (c *Call) framing(minor byte) error {
 			coded = true
 		}
 	}
-	c.reuse = !closes && (minor == '1' || keeps)
+	c.reuse = !closes && (minor == '1' || keeps) && !(coded && lengths > 0)
 	switch {
-	case coded && lengths > 0:
-		return errors.New("transfer-encoding: stands beside content-length")
 	case coded && minor == '0':
 		return errors.New("transfer-encoding: not in HTTP/1.0")
 	case c.status < 200 || c.status == 204 || c.status == 304 || c.out.Method == "HEAD":
