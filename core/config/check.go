@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -239,7 +240,10 @@ func (d *decoder) known(n *node, path, what string, there *names) {
 		return
 	}
 	hint := ""
-	if len(there.list) > 0 && len(there.list) <= most {
+	switch {
+	case len(there.list) == 0:
+		hint = fmt.Sprintf("there are no %ss here", what)
+	case len(there.list) <= most:
 		hint = "known here: " + sentence(there.list, "and")
 	}
 	d.fail(n.at, path, hint, "unknown %s %s%s", what, n.shown(), near(n, there.list))

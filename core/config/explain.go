@@ -64,7 +64,7 @@ func (e *explainer) explain(v *jsonschema.ValidationError) {
 	}
 	s := e.at[location]
 	n, path, own := e.pointer(e.root, v.InstanceLocation)
-	if own != nil && writeOnly(own) {
+	if holdsSecret(own) {
 		n = n.hidden()
 	}
 	switch {
@@ -83,7 +83,7 @@ func (e *explainer) explain(v *jsonschema.ValidationError) {
 	case keyword == "required":
 		e.missing(n, path, s)
 	default:
-		e.add(n.at, path, e.advice(n, own), wanted(n, s, keyword, v.Message))
+		e.add(n.at, path, e.advice(n, own, path), wanted(n, s, keyword, v.Message))
 	}
 }
 
@@ -161,10 +161,10 @@ func (e *explainer) branches(v *jsonschema.ValidationError, keyword string, s *j
 		}
 	}
 	node, path, own := e.pointer(e.root, v.InstanceLocation)
-	if own != nil && writeOnly(own) {
+	if holdsSecret(own) {
 		node = node.hidden()
 	}
-	e.add(node.at, path, e.advice(node, own), fmt.Sprintf("want %s, got %s", sentence(forms, "or"), node.shown()))
+	e.add(node.at, path, e.advice(node, own, path), fmt.Sprintf("want %s, got %s", sentence(forms, "or"), node.shown()))
 }
 
 // excludes says whether an error shows that an alternative was not meant: the value has another type, or one of its
@@ -185,12 +185,12 @@ func excludes(v *jsonschema.ValidationError, at string) bool {
 }
 
 // advice is the documentation of what was got wrong, and what to do where that is plain.
-func (e *explainer) advice(n *node, s *jsonschema.Schema) string {
+func (e *explainer) advice(n *node, s *jsonschema.Schema, path string) string {
 	if s == nil {
 		return ""
 	}
 	switch {
-	case n == e.root && e.base == "":
+	case e.path(path) == "":
 		return firstSteps
 	case n.kind == number && slices.Equal(types(s), []string{"string"}):
 		return "put it in quotes"
@@ -282,7 +282,11 @@ func formOf(s *jsonschema.Schema, otherwise string) string {
 		return sentence(known, "or")
 	}
 	if s.Pattern != nil && len(s.Examples) > 0 {
-		return fmt.Sprintf("a text such as %v", s.Examples[0])
+		var such []string
+		for _, example := range s.Examples {
+			such = append(such, fmt.Sprint(example))
+		}
+		return "a text such as " + sentence(such, "or")
 	}
 	if s.Pattern != nil {
 		return "a text of the form " + s.Pattern.String()

@@ -78,6 +78,7 @@ func (r *reader) empty() {
 // acceptable checks the text as a whole.
 func (r *reader) acceptable() bool {
 	marks := bytes.Count(r.source, []byte{'\n'}) + bytes.Count(r.source, []byte{':'}) + bytes.Count(r.source, []byte{','})
+	control := bytes.IndexFunc(r.source, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f })
 	switch {
 	case len(r.source) > maxText:
 		r.fail(Position{}, "", "", "larger than %d MiB", maxText>>20)
@@ -88,13 +89,19 @@ func (r *reader) acceptable() bool {
 		for c, size := rune(0), 0; c != utf8.RuneError || size != 1; at += size {
 			c, size = utf8.DecodeRune(r.source[at:])
 		}
-		before := r.source[:at-1]
-		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
-		r.fail(Position{1 + bytes.Count(before, []byte{'\n'}), 1 + column}, "", "save the file as UTF-8", "not UTF-8 here")
+		r.fail(behind(r.source[:at-1]), "", "save the file as UTF-8", "not UTF-8 here")
+	case control >= 0:
+		r.fail(behind(r.source[:control]), "", "take it out", "not YAML: the control character %U", r.source[control])
 	default:
 		return true
 	}
 	return false
+}
+
+// behind is the place behind a piece of the text from its beginning.
+func behind(piece []byte) Position {
+	line := piece[bytes.LastIndexByte(piece, '\n')+1:]
+	return Position{Line: 1 + bytes.Count(piece, []byte{'\n'}), Column: 1 + utf8.RuneCount(line)}
 }
 
 // syntax reports what the YAML library says.
@@ -106,7 +113,10 @@ func (r *reader) syntax(err error) {
 	}
 	at := Position{Line: max(e.Mark.Line, 1), Column: max(e.Mark.Column, 1)}
 	message := "not YAML: " + e.Message
-	if e.ContextMark.Line > 0 && e.ContextMark.Line != e.Mark.Line {
+	if strings.Contains(e.Message, "end of stream") && e.ContextMark.Line > 0 { // what has no end is looked for where it begins
+		at = Position{Line: e.ContextMark.Line, Column: max(e.ContextMark.Column, 1)}
+		message += ", " + e.ContextMsg + " that begins here"
+	} else if e.ContextMark.Line > 0 && e.ContextMark.Line != e.Mark.Line {
 		message += fmt.Sprintf(", %s that begins on line %d", e.ContextMsg, e.ContextMark.Line)
 	}
 	hint := ""
@@ -210,7 +220,7 @@ func (r *reader) scalar(n *node, y *yaml.Node, path string) {
 	case "!!int", "!!float":
 		n.kind = number
 		if !decimal.MatchString(y.Value) {
-			r.fail(n.at, path, "a text that looks like a number needs quotes", "want a number in plain decimal digits, got %s", n.shown())
+			r.fail(n.at, path, "a text that looks like a number needs quotes", "want a number in plain decimal digits") // which may be a secret
 		}
 	}
 }

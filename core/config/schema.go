@@ -133,6 +133,19 @@ func writeOnly(s *jsonschema.Schema) bool {
 	return slices.ContainsFunc(parts(s), func(p *jsonschema.Schema) bool { return p.WriteOnly })
 }
 
+// holdsSecret says whether a value of a schema is secret, or has a part that is: what was written in the place of the whole
+// may be that part.
+func holdsSecret(s *jsonschema.Schema) bool {
+	x := &shape{at: map[string]*jsonschema.Schema{}}
+	x.index(s)
+	for _, below := range x.at {
+		if below.WriteOnly {
+			return true
+		}
+	}
+	return false
+}
+
 // settle marks what is secret, and gives values that came by reference the type that is wanted: a reference mostly stands
 // in quotes, so that all it can be to YAML is a text.
 func settle(n *node, s *jsonschema.Schema) {
