@@ -25,10 +25,16 @@ var ErrUnknown = errors.New("content coding unknown")
 // ErrTooLarge says that what comes out is over the bound.
 var ErrTooLarge = errors.New("decoded body over its bound")
 
-// Identity says whether a Content-Encoding value leaves the body as it is.
+// Identity says whether a Content-Encoding value leaves the body as it is. Servers of streams write "none" to keep proxies
+// from compressing them, and some name the character set there.
 func Identity(value []byte) bool {
 	v := bytes.TrimSpace(value)
-	return len(v) == 0 || bytes.EqualFold(v, []byte("identity"))
+	for _, word := range [...]string{"", "identity", "none", "utf-8"} {
+		if len(v) == len(word) && strings.EqualFold(string(v), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // NewReader decodes r, which has the coding that value names, and gives at most limit bytes; then ErrTooLarge. A list of
@@ -57,6 +63,19 @@ func NewReader(value string, r io.Reader, limit int64) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s body: %w", value, err)
 	}
 	return b, nil
+}
+
+// NewAnswerReader is NewReader for an answer, which some proxies have decoded without saying so: what does not begin as gzip
+// does is given as it is.
+func NewAnswerReader(value string, r io.Reader, limit int64) (io.ReadCloser, error) {
+	if v := strings.ToLower(strings.TrimSpace(value)); v != "gzip" && v != "x-gzip" {
+		return NewReader(value, r, limit)
+	}
+	b := bufio.NewReader(r)
+	if head, err := b.Peek(2); err != nil || head[0] == 0x1f && head[1] == 0x8b {
+		return NewReader(value, b, limit)
+	}
+	return &bounded{r: b, left: limit}, nil
 }
 
 // inflate reads deflate as RFC 9110 has it, in zlib's wrapping, and as many send it, without.
@@ -96,9 +115,18 @@ func (b *bounded) Close() error {
 	return nil
 }
 
-// Decode decodes a whole body.
+// Decode decodes a whole body, as NewReader does.
 func Decode(value string, body []byte, limit int64) ([]byte, error) {
-	r, err := NewReader(value, bytes.NewReader(body), limit)
+	return decode(NewReader, value, body, limit)
+}
+
+// DecodeAnswer decodes a whole answer, as NewAnswerReader does.
+func DecodeAnswer(value string, body []byte, limit int64) ([]byte, error) {
+	return decode(NewAnswerReader, value, body, limit)
+}
+
+func decode(open func(string, io.Reader, int64) (io.ReadCloser, error), value string, body []byte, limit int64) ([]byte, error) {
+	r, err := open(value, bytes.NewReader(body), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,32 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+func TestIdentity(t *testing.T) {
+	for value, want := range map[string]bool{"": true, " ": true, "identity": true, "Identity": true, "none": true, "UTF-8": true, "gzip": false, "no": false} {
+		if got := Identity([]byte(value)); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestDecodeAnswer(t *testing.T) {
+	text := []byte(`{"model":"m"}`)
+	for coding := range encoders {
+		if got, err := DecodeAnswer(coding, encode(t, coding, text), 1<<20); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("%s: %q, error %v", coding, got, err)
+		}
+		if got, err := DecodeAnswer(coding, text, 1<<20); coding == "gzip" && (err != nil || !bytes.Equal(got, text)) || coding != "gzip" && err == nil {
+			t.Errorf("%s that is none: %q, error %v", coding, got, err)
+		}
+	}
+	if _, err := DecodeAnswer("gzip", text, 3); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("over the bound: error %v, want ErrTooLarge", err)
+	}
+	if _, err := DecodeAnswer("gzip", nil, 3); err == nil {
+		t.Error("no body: no error")
+	}
+}
+
 func TestRawDeflate(t *testing.T) {
 	var b bytes.Buffer
 	w, _ := flate.NewWriter(&b, 6)

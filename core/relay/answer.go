@@ -41,7 +41,7 @@ func (a *active) openBody() (*answerBody, *sdk.Failure) {
 		return b, nil
 	}
 	b.coded = &callReader{a: a}
-	r, err := coding.NewReader(string(value), b.coded, maxDecoded)
+	r, err := coding.NewAnswerReader(string(value), b.coded, maxDecoded)
 	if err != nil {
 		return nil, sdk.Fail(sdk.UpstreamError, "the provider's answer has a content coding that cannot be undone")
 	}
@@ -112,7 +112,7 @@ func (a *active) refused() *sdk.Failure {
 		body = nil
 	}
 	if value := a.call.Get("content-encoding"); !coding.Identity(value) {
-		body, _ = coding.Decode(string(value), body, maxErrorBody) // of what cannot be read the status is left
+		body, _ = coding.DecodeAnswer(string(value), body, maxErrorBody) // of what cannot be read the status is left
 	}
 	f := a.up.Errors.Classify(status, body, a.call.Get, time.Now())
 	a.keepBody(f, body)
