@@ -31,6 +31,7 @@ keys: [{name: dev, secret: %[3]s, models: [chat]}]
 
 // TestExplainHeader asks what would become of a request: every candidate says how it would be asked, and none is.
 func TestExplainHeader(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, says("application/json", `{}`))
 	const body = `{"model":"chat","seed":7,"reasoning_effort":"high","max_tokens":5000,"tool_choice":"required",` +
 		`"tools":[{"type":"function","function":{"name":"f"}}],"messages":[{"role":"user","content":"What is the weather like in Paris today?"}]}`

@@ -115,6 +115,7 @@ const arn = "arn:aws:bedrock:eu-central-1:1:application-inference-profile/x"
 
 // TestBedrock asks a service that checks signatures: by Converse, and by InvokeModel as Anthropic's clients do.
 func TestBedrock(t *testing.T) {
+	t.Parallel()
 	c := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", SessionToken: "session//token=="}
 	u := newUpstream(t, nil)
 	u.answer = bedrockAnswers(u, c)
@@ -162,6 +163,7 @@ keys: [{name: test, secret: `+testKey+`}]
 }
 
 func TestBedrockRefusesTheSignature(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t, nil)
 	u.answer = bedrockAnswers(u, aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "another"})
 	s := serveText(t, `
@@ -222,6 +224,7 @@ const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text"
 
 // TestVertex asks with a token: fetched once for all that wait, kept over a reload, renewed before its end.
 func TestVertex(t *testing.T) {
+	t.Parallel()
 	g := newGoogle(t)
 	u := newUpstream(t, says("application/json", geminiAnswer))
 	text := `
@@ -265,6 +268,7 @@ keys: [{name: test, secret: ` + testKey + `}]
 
 // TestTokenIsRenewed renews a token that ends in five minutes and a second, and serves on when renewal fails.
 func TestTokenIsRenewed(t *testing.T) {
+	t.Parallel()
 	g := newGoogle(t)
 	g.lifetime.Store(301)
 	u := newUpstream(t, says("application/json", geminiAnswer))
@@ -292,6 +296,7 @@ keys: [{name: test, secret: `+testKey+`}]
 
 // TestTokenIsWithdrawn replaces a token that the service no longer takes before its time, within the request.
 func TestTokenIsWithdrawn(t *testing.T) {
+	t.Parallel()
 	g := newGoogle(t)
 	var withdrawn atomic.Bool
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
@@ -321,6 +326,7 @@ keys: [{name: test, secret: `+testKey+`}]
 }
 
 func TestTokenIsNotToBeHad(t *testing.T) {
+	t.Parallel()
 	g := newGoogle(t)
 	g.refuses.Store(true)
 	u := newUpstream(t, says("application/json", geminiAnswer))

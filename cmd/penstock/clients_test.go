@@ -22,6 +22,7 @@ const chatChunk = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"cr
 
 // TestKeepAliveWhileWaiting: a client that waits is told so by comments, and an error after that is told in the stream.
 func TestKeepAliveWhileWaiting(t *testing.T) {
+	t.Parallel()
 	answer := make(chan string)
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		text, ok := <-answer
@@ -74,6 +75,7 @@ func TestKeepAliveWhileWaiting(t *testing.T) {
 // TestClientThatLeaves: the upstream call is read on for what it charges, or ended within a second, as configured; the
 // line in the log says that the client left.
 func TestClientThatLeaves(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		settings string
 		drained  bool
@@ -128,6 +130,7 @@ func TestClientThatLeaves(t *testing.T) {
 
 // TestSlowClientPausesItsUpstreamOnly: a client that reads nothing holds back its own upstream, and others are served.
 func TestSlowClientPausesItsUpstreamOnly(t *testing.T) {
+	t.Parallel()
 	var written atomic.Int64
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -180,6 +183,7 @@ func tellsWhole(w http.ResponseWriter) {
 
 // TestTimeLimits: each limit ends an attempt, and the answer says which.
 func TestTimeLimits(t *testing.T) {
+	t.Parallel()
 	end := make(chan struct{})
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "half") {

@@ -14,6 +14,7 @@ import (
 // TestAnthropicOnVertex asks Anthropic's models on Vertex AI: passed through with the model in the path, translated, and
 // counted.
 func TestAnthropicOnVertex(t *testing.T) {
+	t.Parallel()
 	g := newGoogle(t)
 	sse := ""
 	for _, e := range messageEvents {
@@ -72,6 +73,7 @@ const chatAnswer = `{"id":"c","object":"chat.completion","created":1,"model":"gp
 
 // TestAzure asks OpenAI's models on Azure: by key and by an Entra token, without versions and by the paths of deployments.
 func TestAzure(t *testing.T) {
+	t.Parallel()
 	entra := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path != "/contoso/oauth2/v2.0/token" || r.FormValue("client_id") != "app" || r.FormValue("client_secret") != "hush" {

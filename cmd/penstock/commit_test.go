@@ -64,6 +64,7 @@ func silent(left chan<- struct{}) http.HandlerFunc {
 // TestHedge: a deployment that says nothing for the delay has the next one asked beside it; the first with content
 // serves, and the call of the other is ended.
 func TestHedge(t *testing.T) {
+	t.Parallel()
 	left := make(chan struct{}, 8)
 	one, two := newUpstream(t, silent(left)), newUpstream(t, answers("from two"))
 	s := serveText(t, pair(one, two, "hedge: 30ms", ""))
@@ -86,6 +87,7 @@ func TestHedge(t *testing.T) {
 // TestHedgeFirstWins: the one that was asked first serves when it is the first with content, and a failure of the one
 // beside it is nobody's.
 func TestHedgeFirstWins(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 8)
 	one := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		<-asked
@@ -105,6 +107,7 @@ func TestHedgeFirstWins(t *testing.T) {
 
 // TestHedgeAllFail: when all that run beside each other have failed, the client is told of a failure, once.
 func TestHedgeAllFail(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{askWhole, askStream} {
 		var both sync.WaitGroup
 		both.Add(2)
@@ -123,6 +126,7 @@ func TestHedgeAllFail(t *testing.T) {
 
 // TestCommitRules: up to the commit point a break is another deployment's to mend, and after it the client's to see.
 func TestCommitRules(t *testing.T) {
+	t.Parallel()
 	some := fmt.Sprintf(chatChunk, "some")
 	for _, c := range []struct {
 		rule   string
@@ -151,6 +155,7 @@ func TestCommitRules(t *testing.T) {
 
 // TestCommitTimeWaits: a rule of time holds content until its time has come, and no longer.
 func TestCommitTimeWaits(t *testing.T) {
+	t.Parallel()
 	goOn := make(chan struct{})
 	one := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -182,6 +187,7 @@ func TestCommitTimeWaits(t *testing.T) {
 
 // TestOtherCredential: what is held against one account is no reason to leave the deployment.
 func TestOtherCredential(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{401, 429} {
 		one := newUpstream(t, nil)
 		one.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -204,6 +210,7 @@ func TestOtherCredential(t *testing.T) {
 // TestContinuation: an answer that breaks off goes on with the next deployment in the same stream, from what the client
 // has, and the last event tells where.
 func TestContinuation(t *testing.T) {
+	t.Parallel()
 	begun := []string{roleChunk, fmt.Sprintf(chatChunk, "The answer"), fmt.Sprintf(chatChunk, " is ")}
 	one, two := newUpstream(t, breaks(begun...)), newUpstream(t, streams(roleChunk, fmt.Sprintf(chatChunk, "forty"), fmt.Sprintf(chatChunk, "-two"), lastChunk))
 	s := serveText(t, pair(one, two, "on_break: continue", ""))
@@ -233,6 +240,7 @@ func TestContinuation(t *testing.T) {
 
 // TestContinuationFails: where nobody can go on, the client is told in the stream, once.
 func TestContinuationFails(t *testing.T) {
+	t.Parallel()
 	begun := []string{roleChunk, fmt.Sprintf(chatChunk, "The answer")}
 	for name, second := range map[string]http.HandlerFunc{
 		"fails too":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) },
@@ -250,6 +258,7 @@ func TestContinuationFails(t *testing.T) {
 
 // TestBrokenFrame: a frame that is no JSON is not passed on, before the commit point or after it.
 func TestBrokenFrame(t *testing.T) {
+	t.Parallel()
 	some, broken := fmt.Sprintf(chatChunk, "some"), "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{}\n\n"
 	one, two := newUpstream(t, nil), newUpstream(t, answers("from two"))
 	s := serveText(t, pair(one, two, "", ""))

@@ -105,9 +105,16 @@ func (s *served) address(base string) admin.Backend {
 	return admin.Backend{}
 }
 
-// TestFirstRequestIsExpected holds that the first request to a provider over TLS finds a connection that is open already.
+// TestFirstRequestIsExpected holds that the first request to a provider over TLS finds a connection that is open already, and
+// that another is made while it is in use.
 func TestFirstRequestIsExpected(t *testing.T) {
-	up := newSite(t, answering("up"))
+	t.Parallel()
+	release := make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	up := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		<-release
+		answering("up")(w, r)
+	})
 	up.StartTLS()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: up.Certificate().Raw}), 0o600); err != nil {
@@ -121,15 +128,23 @@ keys: [{name: dev, secret: %s}]
 `, up.URL, ca, testKey))
 	s.await("a connection before any request", func() bool { return up.conns.Load() == 1 })
 	<-time.After(3 * time.Second) // what the gateway awaits behind the handshake, for a second at most, is seen by nobody else
-	if who, _ := s.chat("m"); who != "up" || up.number != 1 {
+	t.Cleanup(letGo)
+	served := make(chan string, 1)
+	go func() {
+		who, _ := s.chat("m")
+		served <- who
+	}()
+	s.await("another in its place", func() bool { return up.conns.Load() == 2 })
+	letGo()
+	if who := <-served; who != "up" || up.number != 1 {
 		t.Errorf("got %s on connection %d, want up on the first", who, up.number)
 	}
-	s.await("another in its place", func() bool { return up.conns.Load() == 2 })
 }
 
 // TestNearestAddress holds that a request goes on to the next address where one cannot be reached, within its attempt, and
 // that the first is taken up again when it is back and the other is not.
 func TestNearestAddress(t *testing.T) {
+	t.Parallel()
 	a, b := newSite(t, answering("a")), newSite(t, answering("b"))
 	a.Start()
 	b.Start()
@@ -184,6 +199,7 @@ func (s *served) asks(at place) {
 
 // TestSignatureIsForThePlace holds that a request that goes on to another address is signed for that one.
 func TestSignatureIsForThePlace(t *testing.T) {
+	t.Parallel()
 	c := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 	first, second := newSite(t, answering("first")), newUpstream(t, nil)
 	second.answer = bedrockAnswers(second, c)
@@ -210,6 +226,7 @@ keys: [{name: dev, secret: %s}]
 // TestProbeBringsBack holds that a primary that was away serves again without a request that had to find out: by a
 // connection, or by a GET with its credential, which is in no ledger.
 func TestProbeBringsBack(t *testing.T) {
+	t.Parallel()
 	f := func(probe string, gets bool) {
 		primary, second := newSite(t, answering("first")), newUpstream(t, answering("second"))
 		primary.Start()
@@ -246,6 +263,7 @@ func TestProbeBringsBack(t *testing.T) {
 
 // TestSilentPrimary holds that a burst against a primary that answers no SYN is served by the second after one limit.
 func TestSilentPrimary(t *testing.T) {
+	t.Parallel()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -75,6 +75,7 @@ func checkTiming(t *testing.T, header string) (upstreams int) {
 }
 
 func TestDemoAnswersWithoutKeyOrFile(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	if s.Key == "" || s.AdminToken == "" || s.Generation != 1 {
 		t.Fatalf("ready file: %+v, want a key, an admin token and generation 1", s.readyFile)
@@ -95,6 +96,7 @@ func TestDemoAnswersWithoutKeyOrFile(t *testing.T) {
 }
 
 func TestDemoCommandThatIsPrinted(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl")
 	}
@@ -111,6 +113,7 @@ func TestDemoCommandThatIsPrinted(t *testing.T) {
 }
 
 func TestDemoModels(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	for _, model := range []string{"demo/echo", "demo/flaky", "demo/expensive", "demo/slow"} {
 		for _, stream := range []bool{false, true} {
@@ -142,6 +145,7 @@ func TestDemoModels(t *testing.T) {
 func tail(s string) string { return s[max(0, len(s)-300):] }
 
 func TestErrorsAreTheDialectsOwnAndTimed(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	type test struct {
 		name, method, path, key, body string
@@ -208,6 +212,7 @@ func children(pid int) []int {
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func TestKilledGatewayLeavesNoPlugin(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	plugins := children(s.PID)
 	if len(plugins) != 1 {
@@ -225,6 +230,7 @@ func TestKilledGatewayLeavesNoPlugin(t *testing.T) {
 }
 
 func TestKilledPluginIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	for range 2 {
 		plugins := children(s.PID)

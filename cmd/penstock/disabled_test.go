@@ -37,6 +37,7 @@ func (s *served) restart() {
 }
 
 func TestModelsAreDisabled(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, strings.Replace(routed, "models:\n", "models:\n  a/old: {disabled: true, deployments: [{provider: demo, model: echo}]}\n", 1))
 	f := func(wantCode int, want string, args ...string) {
 		t.Helper()

@@ -30,6 +30,7 @@ keys:
 // TestKeyDisconnects: a key's word on clients that leave goes before the model's, the configured key's as that of one in
 // the store. Each call has one row, and its place is given back.
 func TestKeyDisconnects(t *testing.T) {
+	t.Parallel()
 	ends := make(chan string, 1)
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		end := "cut off"

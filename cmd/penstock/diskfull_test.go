@@ -55,14 +55,18 @@ func fill(t *testing.T, disk string) (empty func()) {
 // has its row when there is room again.
 func TestDiskFull(t *testing.T) {
 	f := func(t *testing.T, settings string, open bool) {
+		t.Parallel()
 		disk := smallDisk(t)
-		t.Setenv("TMPDIR", disk) // where the gateway's folder is then
 		var calls atomic.Int64
 		up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
 			answers("ok")(w, r)
 		})
-		s := servePlain(t, limited(up, `limits: {rpm: 1000000}`, settings))
+		program, err := plain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serveIn(t, disk, program, limited(up, `limits: {rpm: 1000000}`, settings), "TMPDIR="+disk)
 		ask := func() int { return s.post("/v1/chat/completions", ask1000).status }
 		if got := ask(); got != 200 {
 			t.Fatal(got)
@@ -104,6 +108,7 @@ func TestDiskFull(t *testing.T) {
 
 // TestStartOnFullDisk: a gateway whose journal finds no room says so, and does not start.
 func TestStartOnFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t)
 	program, err := plain()
 	if err != nil {
@@ -111,7 +116,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	}
 	fill(t, disk)
 	cmd := exec.Command(program, "serve", "--demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state", filepath.Join(disk, "state"))
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+	cmd.Env = environment(t.TempDir())
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = io.Discard, &said
 	err = cmd.Run()

@@ -35,6 +35,7 @@ keys: [{name: dev, secret: psk-of-the-operator-000001}]
 
 // TestDrillPlan: nothing of a drill's configuration leads to a provider or holds a secret.
 func TestDrillPlan(t *testing.T) {
+	t.Parallel()
 	cfg, err := config.Parse("/etc/penstock/penstock.yaml", []byte(operators), config.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,6 +88,7 @@ func TestDrillPlan(t *testing.T) {
 
 // TestVerdicts: what is seen and what it is worth.
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	whole := sighting{say: "abc", status: 200, text: "abc", ended: true}
 	f := func(want verdict, late bool, change func(*sighting)) {
 		t.Helper()
@@ -115,6 +117,7 @@ func TestVerdicts(t *testing.T) {
 
 // TestDrill runs a drill of the demo and of an operator's router.
 func TestDrill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

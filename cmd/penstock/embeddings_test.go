@@ -9,6 +9,7 @@ import (
 
 // TestEmbeddings asks for embeddings in both dialects, of providers of both.
 func TestEmbeddings(t *testing.T) {
+	t.Parallel()
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch {

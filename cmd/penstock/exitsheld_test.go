@@ -35,6 +35,7 @@ func (b *books) eachStage(exits []exit, h *held, stages ...faultpoint.Point) {
 
 // TestClientLeavesAtEveryStage has the client leave at each stage of a request.
 func TestClientLeavesAtEveryStage(t *testing.T) {
+	t.Parallel()
 	b := openBooks(t, "")
 	b.eachStage(named("whole", "stream, translated", "fallback"), &held{what: "client leaves", while: func(leave func()) { leave() }})
 	b.audit()
@@ -43,6 +44,7 @@ func TestClientLeavesAtEveryStage(t *testing.T) {
 
 // TestPluginDiesAtEveryStage kills the plugin's process, or stops it, at the stages at which a request needs it.
 func TestPluginDiesAtEveryStage(t *testing.T) {
+	t.Parallel()
 	b := openBooks(t, "timeout: {first_content: 5s}\n")
 	pids := regexp.MustCompile(`plugin started +plugin=openai +pid=(\d+)`)
 	started := func() [][]string { return pids.FindAllStringSubmatch(b.log.String(), -1) }
@@ -66,6 +68,7 @@ var beforeReserve = []faultpoint.Point{faultpoint.Enter, faultpoint.Auth, faultp
 // TestCountersStopAtEveryStage stops the counters' server while a request is at a stage: one that has nothing reserved yet is
 // refused, since its key has a budget, and any other is served; afterwards nothing is missing.
 func TestCountersStopAtEveryStage(t *testing.T) {
+	t.Parallel()
 	url, server := startCounters(t)
 	b := openBooks(t, fmt.Sprintf("counters: {url: %q}\n", url))
 	b.eachStage(named("stream"), &held{
@@ -87,6 +90,7 @@ func TestCountersStopAtEveryStage(t *testing.T) {
 // TestStoreStopsAtEveryStage pauses PostgreSQL while a request is at a stage: it is served all the same, and has its row when
 // the store is back.
 func TestStoreStopsAtEveryStage(t *testing.T) {
+	t.Parallel()
 	server := storetest.Postgres(t)
 	b := openBooks(t, fmt.Sprintf("store: {url: %q}\n", server.URL()))
 	var resume func()
@@ -103,6 +107,7 @@ func TestStoreStopsAtEveryStage(t *testing.T) {
 // TestEndAtEveryStage ends the gateway while a request is at a stage, in good order and not: its call has one row, and a
 // request that has been read is answered where the gateway is let. PENSTOCK_LONG=1 does so at more stages.
 func TestEndAtEveryStage(t *testing.T) {
+	t.Parallel()
 	stages := []faultpoint.Point{faultpoint.Reserved, faultpoint.Sent, faultpoint.End}
 	if os.Getenv("PENSTOCK_LONG") == "1" {
 		stages = append(stages, faultpoint.Auth, faultpoint.Record, faultpoint.Send, faultpoint.Head, faultpoint.Held, faultpoint.Committed, faultpoint.Log)

@@ -117,7 +117,7 @@ func faulty(t *testing.T) string {
 		models["alone-"+f.Name] = object{"deployments": []object{bad}}
 	}
 	text, err := json.Marshal(object{"providers": providers, "models": models, "keys": []object{{"name": "dev", "secret": testKey}},
-		"timeout": object{"connect": "300ms", "first_content": "500ms", "idle": "500ms", "total": "8s"},
+		"timeout": object{"connect": "2s", "first_content": "2s", "idle": "2s", "total": "12s"}, // a busy machine takes long over a handshake
 		"breaker": object{"failures": 1000}, // each request is to meet the fault
 		"retry":   object{"attempts": 3, "backoff": object{"first": "5ms", "max": "20ms"}}})
 	if err != nil {
@@ -129,6 +129,7 @@ func faulty(t *testing.T) string {
 // TestFaults plays every fault to clients of every dialect, streamed and whole: the next candidate serves unless content
 // had been sent, and then the stream ends in the dialect's error. Afterwards all is as it was before.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	s := servePlain(t, faulty(t))
 	d := &drill{plan: &drillPlan{key: testKey}, gateway: &drilled{ready: s.readyFile}}
 	http1 := &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: 20 * time.Second}
@@ -204,6 +205,7 @@ func playFault(t *testing.T, client *http.Client, d *drill, f *demo.Fault, in []
 // TestClientsMisbehave lets clients of every dialect leave at each stage, or read slowly: nothing goes on for them, and the
 // next ones are served.
 func TestClientsMisbehave(t *testing.T) {
+	t.Parallel()
 	const text = "providers: {one: {plugin: demo}, two: {plugin: demo}}\nmodels: {m: {deployments: [{provider: one, model: echo}, {provider: two, model: echo}]}}\n"
 	s := serveText(t, text+"keys: [{name: dev, secret: "+testKey+"}]\n")
 	cfg, err := config.Load(s.file, nil)
@@ -224,6 +226,7 @@ func TestClientsMisbehave(t *testing.T) {
 
 // TestFaultHeader: a chat completion asks all of the demo's deployments that it comes to for a fault by a header.
 func TestFaultHeader(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "providers: {one: {plugin: demo}, two: {plugin: demo}}\nmodels: {m: {deployments: [{provider: one, model: echo}, {provider: two, model: fault-500}]}}\n"+
 		"keys: [{name: dev, secret: "+testKey+"}]\nserver_timing: attempts\nretry: {attempts: 2}\n")
 	for header, want := range map[string]string{"": "one#1 200", "529": "two#2 529", "plugin-killed": "one#1 400"} {
@@ -237,6 +240,7 @@ func TestFaultHeader(t *testing.T) {
 // TestFaultsWithoutFallback: where nothing else can serve, each dialect has its own error, which shows no secret, no
 // address, and tells clients not to try again what has been tried.
 func TestFaultsWithoutFallback(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, faulty(t))
 	for _, c := range []struct {
 		fault  string

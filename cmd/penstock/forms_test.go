@@ -11,6 +11,7 @@ import (
 // TestAnswersInOtherForms: a service answers a stream with one body, or a body with a stream, under any content type. The
 // client gets what it asked for, whether it speaks the service's dialect or another.
 func TestAnswersInOtherForms(t *testing.T) {
+	t.Parallel()
 	chunks := `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"},"finish_reason":null}]}` + "\n\n" +
 		`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}` + "\n\n"
 	beats := "data:\n\n: waiting\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n"
@@ -59,6 +60,7 @@ func spoken(stream string) string {
 // TestKeepAliveWhileTheUpstreamSaysNothing: an upstream that sends keep-alives of its own is not silent, but its client
 // would be left without a word.
 func TestKeepAliveWhileTheUpstreamSaysNothing(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		tick := time.NewTicker(20 * time.Millisecond)
@@ -85,6 +87,7 @@ func TestKeepAliveWhileTheUpstreamSaysNothing(t *testing.T) {
 // TestUsageThatIsRefused: a service that knows no stream_options is asked once more without, whatever the client speaks,
 // and is not asked with it again.
 func TestUsageThatIsRefused(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, nil)
 	up.answer = func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(up.last().body, "stream_options") {

@@ -97,6 +97,7 @@ func refusingPort(t *testing.T) string {
 // TestDeadPrimary holds that a thousand requests in an outage cost the dead primary a handful of attempts, that none of
 // them fails, and that the primary serves again with the first probe after its recovery.
 func TestDeadPrimary(t *testing.T) {
+	t.Parallel()
 	dead := refusingPort(t)
 	second := newUpstream(t, answering("second"))
 	s := serveText(t, carefully("http://"+dead, second.URL, "breaker: {failures: 5, open_for: 300ms}\n"))
@@ -150,6 +151,7 @@ func TestDeadPrimary(t *testing.T) {
 
 // TestReleaseAndReload holds that what was set aside stays so over reloads and restarts, and comes back when it is released.
 func TestReleaseAndReload(t *testing.T) {
+	t.Parallel()
 	first := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	second := newUpstream(t, answering("second"))
 	s := serveText(t, carefully(first.URL, second.URL, "breaker: {failures: 3, open_for: 1h}\nquarantine: {after: 1, for: 2h}\n"))
@@ -203,6 +205,7 @@ func TestReleaseAndReload(t *testing.T) {
 // TestRateLimitIsHeeded holds that a deployment that asks to be left alone is, and that a client who can be served by no
 // other is told how long (case 121).
 func TestRateLimitIsHeeded(t *testing.T) {
+	t.Parallel()
 	first := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Retry-After", "30")
@@ -228,6 +231,7 @@ func TestRateLimitIsHeeded(t *testing.T) {
 
 // TestFastestIsPreferred holds that of two upstreams the quicker gets the requests, when each has been tried.
 func TestFastestIsPreferred(t *testing.T) {
+	t.Parallel()
 	slow := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		<-time.After(100 * time.Millisecond)
 		answering("slow")(w, r)
@@ -245,6 +249,7 @@ func TestFastestIsPreferred(t *testing.T) {
 // TestCorrectedCredential: a provider that has refused a credential is asked again as soon as the configuration has another
 // one in its place, and is left alone until then.
 func TestCorrectedCredential(t *testing.T) {
+	t.Parallel()
 	var refused atomic.Int64
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sk-test-right-0123456789" {

@@ -10,6 +10,7 @@ import (
 
 // TestKeysOfTheStore: a key is made, restricted, given another secret and ended, each at once and beyond a restart.
 func TestKeysOfTheStore(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, limited(up, `limits: {rpm: 1000}`, ""))
 	run := func(want int, args ...string) string {
@@ -55,6 +56,7 @@ func TestKeysOfTheStore(t *testing.T) {
 
 // TestTeamsOfTheStore: keys of a team share its limits, which change at once, and a team goes when its keys have gone.
 func TestTeamsOfTheStore(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, limited(up, `team: here`, "teams: {here: {}}"))
 	run := func(want int, args ...string) string {
@@ -98,6 +100,7 @@ func TestTeamsOfTheStore(t *testing.T) {
 
 // TestKeysOfTwoGateways: what one gateway does to a key, another on the same store knows soon after.
 func TestKeysOfTwoGateways(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	text := limited(up, `limits: {rpm: 1000}`, fmt.Sprintf("store: {url: %q}", storetest.Postgres(t).URL()))
 	here, there := serveText(t, text), serveText(t, text)

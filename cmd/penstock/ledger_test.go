@@ -57,6 +57,7 @@ func rowsFrom(t *testing.T, lines string) []store.Row {
 
 // TestLedgerCommands follows one call, and one that fails, through all commands and the admin API, beside the gateway.
 func TestLedgerCommands(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int64
 	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) == 2 {
@@ -188,6 +189,7 @@ func reconciled(t *testing.T, g *served, day time.Time) {
 // TestLedgerKilled kills the gateway under load, again and again, and then holds the ledger against what the upstream
 // counted (DECISIONS 7). PENSTOCK_LONG=1 does so a thousand times.
 func TestLedgerKilled(t *testing.T) {
+	t.Parallel()
 	rounds := 8
 	if os.Getenv("PENSTOCK_LONG") == "1" {
 		rounds = 1000

@@ -12,6 +12,7 @@ import (
 // TestLedgerOnPostgres has two gateways share a PostgreSQL that is paused, killed and started again under them: requests are
 // served all the while, and no row is missing afterwards.
 func TestLedgerOnPostgres(t *testing.T) {
+	t.Parallel()
 	server := storetest.Postgres(t)
 	u := newUpstream(t, says("application/json", `{"id":"1","object":"chat.completion","created":1,"model":"big","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],`+
 		`"usage":{"prompt_tokens":10,"completion_tokens":1,"total_tokens":11}}`))

@@ -118,6 +118,7 @@ func (r *recorded) data(t *testing.T, stream string) (list [][]byte) {
 // TestLedgerOfRecordings serves every recorded answer to a client of each dialect: the tokens of its row are those of the
 // recording, by the provider's own definition.
 func TestLedgerOfRecordings(t *testing.T) {
+	t.Parallel()
 	for _, r := range accounted {
 		t.Run(r.dialect+r.only, func(t *testing.T) { r.account(t) })
 	}

@@ -73,6 +73,7 @@ func startCounters(t *testing.T) (url string, server *os.Process) {
 // TestBudgetRace sends 200 requests at once against money for 40: exactly 40 are let through, on one node and on two that
 // share their counters.
 func TestBudgetRace(t *testing.T) {
+	t.Parallel()
 	f := func(t *testing.T, nodes int, settings string) {
 		var started atomic.Int64
 		release := make(chan struct{})
@@ -88,6 +89,9 @@ func TestBudgetRace(t *testing.T) {
 		var gateways []*served
 		for range nodes {
 			gateways = append(gateways, servePlain(t, text))
+		}
+		for _, g := range gateways {
+			g.await("the counters", func() bool { return g.keyAsked().status == 200 })
 		}
 		var refused, served atomic.Int64
 		var group sync.WaitGroup
@@ -210,6 +214,7 @@ func says400(w http.ResponseWriter, _ *http.Request) {
 // TestEveryExitReturnsItsReservation: with room for one request at a time, another is let in after each way to end, and the
 // budget is used by what the ledger says and by nothing else.
 func TestEveryExitReturnsItsReservation(t *testing.T) {
+	t.Parallel()
 	var answer atomic.Pointer[http.HandlerFunc]
 	arrived := make(chan struct{}, 8)
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
@@ -253,6 +258,7 @@ func TestEveryExitReturnsItsReservation(t *testing.T) {
 
 // TestRetryAfterIsHonest: who waits as long as a refusal says is let in.
 func TestRetryAfterIsHonest(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, limited(up, `limits: {rpm: 120}`, ""))
 	refusals := 0
@@ -278,6 +284,7 @@ func TestRetryAfterIsHonest(t *testing.T) {
 
 // TestReloadKeepsWhatWasUsed: a raised limit is in force at once, and does not begin anew.
 func TestReloadKeepsWhatWasUsed(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, limited(up, `limits: {rpm: 3}`, ""))
 	admitted := func() (n int) {
@@ -301,6 +308,7 @@ func TestReloadKeepsWhatWasUsed(t *testing.T) {
 // TestCountersOutage: while the counters' server is stopped a key without a budget is served, as on_outage says, and one with
 // a budget gets 503; nobody waits long, and what was counted before is counted after.
 func TestCountersOutage(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	url, server := startCounters(t)
 	text := strings.Replace(limited(up, `budget: {usd: 1}`, "counters: {url: "+strconv.Quote(url)+"}"), "keys: [", "keys: [{name: rated, secret: "+ratedKey+", limits: {rpm: 3}}, ", 1)

@@ -33,6 +33,7 @@ retry: {attempts: 1}
 
 // TestModelLists reads the list with the SDKs, and in Gemini's form: each sees what the key may use, in the same order.
 func TestModelLists(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, says("application/json", `{}`))
 	s := serveText(t, countingModels(up.URL))
 	want := []string{"counts", "plain"}
@@ -96,6 +97,7 @@ func getWith(t *testing.T, url, name, value string) (int, string) {
 
 // TestCountTokens counts where the provider does, and estimates, with a mark, where it does not.
 func TestCountTokens(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, says("application/json", `{"input_tokens":41}`))
 	s := serveText(t, countingModels(up.URL))
 	text := strings.Repeat("word ", 80)
@@ -130,6 +132,7 @@ func TestCountTokens(t *testing.T) {
 // TestStateStaysWithItsAccount: what continues an earlier response is asked of the first deployment alone, and a failure
 // there is the client's to see.
 func TestStateStaysWithItsAccount(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(503)
 	})

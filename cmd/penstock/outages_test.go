@@ -99,6 +99,7 @@ func (s *served) budgetKept(usd int64) {
 // TestCountersRestoredOlder: counters that come back as they were some time ago are noticed, by each gateway, and a budget is
 // used again by what the ledger says.
 func TestCountersRestoredOlder(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	counters := newCounterServer(t)
 	text := limited(up, `budget: {usd: 1}`, fmt.Sprintf("counters: {url: %q}\nstore: {url: %q}", "unix://"+counters.socket(), storetest.Postgres(t).URL()))

@@ -152,6 +152,7 @@ func unlucky(t *testing.T, url string, list []misfortune) string {
 // TestOutcomes is the table of what follows each misfortune: who is asked, in order and by credential, what the client is
 // told, and who is left alone for how long.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	list := misfortunes()
 	var mu sync.Mutex // guards asked
 	asked := map[string][]string{}

@@ -18,7 +18,7 @@ import (
 func (s *served) pipe(in string, args ...string) (said string, code int) {
 	s.t.Helper()
 	cmd := exec.Command(build(s.t), append(args, "--state", filepath.Join(s.dir, "state"))...)
-	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir}, strings.NewReader(in)
+	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, environment(s.dir), strings.NewReader(in)
 	out, err := cmd.CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); ok {
 		return string(out), exit.ExitCode()
@@ -116,6 +116,7 @@ func (b *bringing) restartWith(store string) {
 // TestOwnCredentials: what a key or its team brings is used from the next request on, in the place of the operator's; it is
 // told apart in the ledger, what becomes of it is nobody else's, and its secret stands nowhere.
 func TestOwnCredentials(t *testing.T) {
+	t.Parallel()
 	up := ownUpstream(t)
 	b := &bringing{served: serveText(t, bringingText(up, "store: {encryption: {key: "+firstKey+"}}")), up: up}
 	b.laptop = b.must("keys", "create", "laptop")
@@ -200,7 +201,7 @@ func (b *bringing) sealedAnew() {
 func nowhere(t *testing.T, s *served, text string) {
 	t.Helper()
 	if strings.Contains(s.log.String(), text) {
-		t.Errorf("the log shows %q:\n%s", text, s.log)
+		t.Errorf("the log shows %q", text)
 	}
 	files := 0
 	err := filepath.WalkDir(filepath.Join(s.dir, "state"), func(path string, d fs.DirEntry, err error) error {
@@ -222,6 +223,7 @@ func nowhere(t *testing.T, s *served, text string) {
 // TestConfiguredOwnCredentials: keys and teams of the configuration bring credentials too, also for a provider that has none
 // but those.
 func TestConfiguredOwnCredentials(t *testing.T) {
+	t.Parallel()
 	up := ownUpstream(t)
 	text := func(own string) string {
 		return fmt.Sprintf(`
@@ -250,6 +252,7 @@ retry: {attempts: 2}
 
 // TestNamesAndGrace: a name is one key's, wherever it is kept; and a rotation can leave both secrets a while.
 func TestNamesAndGrace(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, limited(up, `limits: {rpm: 1000}`, ""))
 	try := func(what, secret string, want int) {
@@ -281,6 +284,7 @@ func TestNamesAndGrace(t *testing.T) {
 // TestOrganisationBudget: keys of two teams share the money of the organisation that both are in: of 200 requests at once
 // exactly those are let through that it is enough for, and what they cost is the organisation's in the ledger.
 func TestOrganisationBudget(t *testing.T) {
+	t.Parallel()
 	var started atomic.Int64
 	release := make(chan struct{})
 	letGo := sync.OnceFunc(func() { close(release) })

@@ -55,6 +55,7 @@ breaker: {failures: 1000}
 // TestRequestsPassAsBytes sends every recorded request body to an upstream of its own dialect: the bytes that arrive are
 // the client's but for the members that are spliced.
 func TestRequestsPassAsBytes(t *testing.T) {
+	t.Parallel()
 	for _, d := range []struct{ dialect, path, model, answer string }{
 		{"openai-chat", "/v1/chat/completions", "to-openai", `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}`},
 		{"anthropic", "/v1/messages", "to-claude", `{"type":"message","role":"assistant","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`},
@@ -113,6 +114,7 @@ func withoutUsage(body string) string {
 // TestStreamsPassAsBytes streams every recorded answer to a client of its own dialect, cut into pieces of odd sizes: it
 // arrives byte for byte, since the client asks for usage itself.
 func TestStreamsPassAsBytes(t *testing.T) {
+	t.Parallel()
 	for _, d := range []struct{ dialect, path, request string }{
 		{"openai-chat", "/v1/chat/completions", `{"model":"to-openai","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}]}`},
 		{"anthropic", "/v1/messages", `{"model":"to-claude","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}`},
@@ -182,6 +184,7 @@ func finished(stream string) bool {
 
 // TestUsageThatOnlyWeAskedForIsCut: a client that did not ask for usage sees neither the chunk nor the member.
 func TestUsageThatOnlyWeAskedForIsCut(t *testing.T) {
+	t.Parallel()
 	chunk := func(delta, rest string) string {
 		return `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `}]` + rest + "}\n\n"
 	}
@@ -205,6 +208,7 @@ func TestUsageThatOnlyWeAskedForIsCut(t *testing.T) {
 
 // TestCredentialsStayOnTheirSide: each upstream sees its own key, never the client's, and the client sees neither.
 func TestCredentialsStayOnTheirSide(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "a=b")
 		w.Header().Set("X-Goog-Api-Key", "sk-upstream-openai")
@@ -228,6 +232,6 @@ func TestCredentialsStayOnTheirSide(t *testing.T) {
 		}
 	}
 	if strings.Contains(s.log.String(), "sk-upstream") || strings.Contains(s.log.String(), testKey) {
-		t.Errorf("a key is in the log:\n%s", s.log)
+		t.Error("a key is in the log")
 	}
 }

@@ -113,6 +113,7 @@ const askAcme = `{"model":"acme","stream":true,"messages":[{"role":"user","conte
 
 // TestNewPlugin follows a plugin from `plugin new` through its life in a running gateway.
 func TestNewPlugin(t *testing.T) {
+	t.Parallel()
 	executable := scaffolded(t)
 	hold, held := make(chan struct{}), make(chan struct{}, 1)
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
@@ -228,6 +229,7 @@ func pinnedToAnother(t *testing.T, s *served, up *upstream) {
 }
 
 func TestNewPluginIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -246,6 +248,7 @@ func TestNewPluginIsRefused(t *testing.T) {
 
 // TestNewPluginOfRelease writes the module of a program that has a version.
 func TestNewPluginOfRelease(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ version, want string }{
 		{"v1.2.3", "\nrequire github.com/penstock-gateway/penstock v1.2.3\n"},
 		{"", "module example.com/x\n\ngo 1.26.0\n"},

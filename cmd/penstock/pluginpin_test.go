@@ -10,6 +10,7 @@ import (
 )
 
 func TestPinIsPutIn(t *testing.T) {
+	t.Parallel()
 	p := &pin{hash: strings.Repeat("01", 32)}
 	quoted := `"` + p.hash + `"`
 	f := func(text, want string) {
@@ -41,6 +42,7 @@ func TestPinIsPutIn(t *testing.T) {
 
 // TestPin pins a file in a plugin folder; that it is a plugin is not asked.
 func TestPin(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := []byte("#!/bin/sh\n")
 	if err := os.Mkdir(filepath.Join(dir, "plugins.d"), 0o755); err != nil {

@@ -28,6 +28,7 @@ func pythonPlugin(t *testing.T) string {
 // TestPythonPlugin drops the plugin in and asks it, streamed and whole, with texts that stay with the gateway and answers
 // that cross as skeletons.
 func TestPythonPlugin(t *testing.T) {
+	t.Parallel()
 	executable := pythonPlugin(t)
 	s := serveText(t, beforeAcme())
 	s.drop(executable, "")
@@ -61,6 +62,7 @@ keys: [{name: dev, secret: %s}]
 
 // TestPythonPluginConforms runs the conformance kit on it.
 func TestPythonPluginConforms(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, code := runProgram(t, t.TempDir(), "plugin", "test", pythonPlugin(t))
 	if code != 0 || !strings.HasSuffix(stdout, " passed, 0 failed\n") {
 		t.Errorf("exit code %d: %s\n%s", code, stderr, stdout)

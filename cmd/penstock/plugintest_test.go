@@ -11,6 +11,7 @@ import (
 
 // TestBundledPluginsConform runs the conformance kit on the plugins that we ship, each in its process.
 func TestBundledPluginsConform(t *testing.T) {
+	t.Parallel()
 	for _, name := range bundledNames {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,7 @@ func conforms(t *testing.T, executable string) {
 }
 
 func TestPluginTestIsRefused(t *testing.T) {
+	t.Parallel()
 	f := func(wantCode int, want string, args ...string) {
 		t.Helper()
 		_, stderr, code := runProgram(t, t.TempDir(), append([]string{"plugin", "test"}, args...)...)

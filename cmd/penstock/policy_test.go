@@ -21,6 +21,7 @@ func policyFolder(t *testing.T, files ...string) string {
 }
 
 func TestPolicyCommands(t *testing.T) {
+	t.Parallel()
 	dir := policyFolder(t,
 		"mine.star", fmt.Sprintf(mineText, "dear"), "bad.star", "def route(req, models):\n    return nothing\n", "wide.star", "x  =  1\n",
 		"mine_test.star", "def test_good():\n    assert.eq(route(fake_request(), [fake_model()]), [\"dear\"])\n\ndef test_bad():\n    assert.eq(1 // 1, 2)\n",
@@ -54,6 +55,7 @@ func TestPolicyCommands(t *testing.T) {
 }
 
 func TestPolicyExplain(t *testing.T) {
+	t.Parallel()
 	dir := policyFolder(t,
 		"mine.star", "\"\"\"mine: two.\"\"\"\n\ndef route(req, _models):\n    print(\"class\", req.client.request_class)\n    return [\"none\", \"dear\", \"cheap\"]\n",
 		"penstock.yaml", withRouters("  mine: {policy: mine.star}\n"), "body.json", `{"model":"mine","messages":[{"role":"user","content":"x"}]}`)
@@ -76,6 +78,7 @@ func TestPolicyExplain(t *testing.T) {
 }
 
 func TestPolicyExplainLive(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, routed)
 	out, errs, code := s.run("policy", "explain", "--live", "--model", "penstock/auto", "-o", "json")
 	if code != 0 || !strings.Contains(out, `{"router":"penstock/auto","generation":1,"branches":["gratis","cheap","dear"],"candidates":[{"model":"gratis",`) {

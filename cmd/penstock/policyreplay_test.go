@@ -32,6 +32,7 @@ def plan(_req, targets):
 // TestDecisionsAreKept holds that a decision is told as it was made, that it is made again without a difference by the
 // policy that made it, and that another policy, and a shadow, are compared with it.
 func TestDecisionsAreKept(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, routed)
 	s.write("mine.star", fmt.Sprintf(splitText, "dear", "cheap"))
 	s.write("next.star", strings.Replace(fmt.Sprintf(splitText, "dear", "cheap"), `== "main"`, `in ("main", "workflow")`, 1))

@@ -53,6 +53,7 @@ var partsSaid = []struct {
 // TestEachPartHasItsPrice follows usage with all the parts that a provider tells through the program, to clients of each
 // dialect: the row has the parts, and costs what each of them costs.
 func TestEachPartHasItsPrice(t *testing.T) {
+	t.Parallel()
 	for _, d := range partsSaid {
 		t.Run(d.name, func(t *testing.T) {
 			up := newUpstream(t, says("application/json", d.answer))
@@ -93,6 +94,7 @@ keys: [{name: dev, secret: %s}]
 // TestPriceOfTheDay holds that a call costs what is in force at its start: the price of a time that has come, of the length
 // that its input has, and for each image; and that a price that is yet to come is none.
 func TestPriceOfTheDay(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, says("application/json", `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],
 		"usage":{"prompt_tokens":300,"completion_tokens":10,"total_tokens":310}}`))
 	now := time.Now().UTC()

@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,11 +50,23 @@ func compile(race bool) (string, error) {
 
 func TestMain(m *testing.M) {
 	beYardstick()
+	manyAtOnce()
 	code := m.Run()
 	if dir, err := built(); err == nil {
 		os.RemoveAll(dir)
 	}
 	os.Exit(code)
+}
+
+// manyAtOnce has more tests run beside each other than there are processors, where nobody has said how many: for most of their time
+// they wait for other processes and for time-outs.
+func manyAtOnce() {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	}
 }
 
 // build gives the path of the program under test.
@@ -90,6 +108,61 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// tail is its end, for who reads of a failure. Of requests, which may be thousands, it tells less, and of goroutines nothing.
+func (l *logBuffer) tail() string {
+	text, _, _ := strings.Cut(l.String(), quitMark)
+	var list []string
+	others, requests := 40, 10
+	for line := range backwards(text) {
+		left := &others
+		if requestLine.MatchString(line) {
+			left = &requests
+		}
+		if *left--; *left >= 0 {
+			list = append(list, line)
+		}
+		if others <= 0 {
+			break
+		}
+	}
+	slices.Reverse(list)
+	return strings.Join(list, "\n")
+}
+
+// quitMark is what stands before the goroutines that a program tells of when it gets SIGQUIT.
+const quitMark = "SIGQUIT: quit"
+
+// requestLine is how the log tells of a request.
+var requestLine = regexp.MustCompile(`^\d\d:\d\d:\d\d \d\d\d `)
+
+// backwards gives the lines of a text from its last one on.
+func backwards(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := strings.TrimSuffix(text, "\n"); rest != ""; {
+			i := strings.LastIndexByte(rest, '\n')
+			if !yield(rest[i+1:]) {
+				return
+			}
+			rest = rest[:max(i, 0)]
+		}
+	}
+}
+
+// tells is what a failed test says of a gateway, and fails one in whose gateway the race detector found something.
+func (s *served) tells() {
+	if _, race, found := strings.Cut(s.log.String(), "WARNING: DATA RACE"); found {
+		s.t.Errorf("the gateway has a data race:%.4000s", race)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the gateway's log ends:\n%s", s.log.tail())
+	}
+}
+
+// environment is what a program under test sees of ours. With the race detector it would sleep for a second at its end.
+func environment(home string, more ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "GORACE=atexit_sleep_ms=0"}, more...)
+}
+
 // serveText runs a gateway with a configuration text, "" is the built-in demo, and more of an environment.
 func serveText(t testing.TB, text string, env ...string) *served {
 	t.Helper()
@@ -108,7 +181,13 @@ func servePlain(t testing.TB, text string) *served {
 
 func serveProgram(t testing.TB, program, text string, env ...string) *served {
 	t.Helper()
-	s := &served{t: t, dir: t.TempDir(), log: new(logBuffer), ended: make(chan struct{})}
+	return serveIn(t, t.TempDir(), program, text, env...)
+}
+
+// serveIn is serveProgram with all that the gateway writes in a folder.
+func serveIn(t testing.TB, dir, program, text string, env ...string) *served {
+	t.Helper()
+	s := &served{t: t, dir: dir, log: new(logBuffer), ended: make(chan struct{})}
 	ready := filepath.Join(s.dir, "ready.json")
 	args := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--state", filepath.Join(s.dir, "state"), "--ready-file", ready, "--log-format", "text"}
 	if text != "" {
@@ -118,8 +197,7 @@ func serveProgram(t testing.TB, program, text string, env ...string) *served {
 	}
 	s.cmd = exec.Command(program, args...)
 	s.cmd.Dir = s.dir
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + os.TempDir()}
-	s.cmd.Env = append(s.cmd.Env, env...)
+	s.cmd.Env = environment(s.dir, env...)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -128,6 +206,7 @@ func serveProgram(t testing.TB, program, text string, env ...string) *served {
 		s.cmd.Wait()
 		close(s.ended)
 	}()
+	t.Cleanup(s.tells)
 	t.Cleanup(s.stop)
 	s.await("ready file", func() bool {
 		b, err := os.ReadFile(ready)
@@ -162,10 +241,8 @@ func (s *served) stop() {
 	case <-time.After(20 * time.Second):
 		s.cmd.Process.Signal(syscall.SIGQUIT)
 		<-s.ended
-		s.t.Errorf("the gateway did not end within 20 s of SIGTERM:\n%s", s.log)
-	}
-	if s.t.Failed() {
-		s.t.Logf("the gateway's log:\n%s", s.log)
+		_, goroutines, _ := strings.Cut(s.log.String(), quitMark)
+		s.t.Errorf("the gateway did not end within 20 s of SIGTERM:%.20000s", goroutines)
 	}
 }
 
@@ -188,9 +265,9 @@ func (s *served) awaitFor(limit time.Duration, what string, holds func() bool) {
 			if holds() {
 				return
 			}
-			s.t.Fatalf("%s: the gateway ended:\n%s", what, s.log)
+			s.t.Fatalf("%s: the gateway ended", what)
 		case <-deadline.C:
-			s.t.Fatalf("%s: not within %v:\n%s", what, limit, s.log)
+			s.t.Fatalf("%s: not within %v", what, limit)
 		}
 	}
 }
@@ -259,7 +336,7 @@ func runProgram(t testing.TB, dir string, args ...string) (stdout, stderr string
 	t.Helper()
 	cmd := exec.Command(build(t), args...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+	cmd.Env = environment(dir)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

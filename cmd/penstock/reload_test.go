@@ -71,6 +71,7 @@ func (s *served) apiReload() error {
 // TestReloadsUnderLoad changes the configuration every 100 ms, 100 times, while requests come: none fails, none sees two
 // generations, no plugin process is started, and nothing is left behind.
 func TestReloadsUnderLoad(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, tellsNumber)
 	s := serveText(t, numbered(up.URL, 1))
 	plugins := fmt.Sprint(children(s.PID))
@@ -148,6 +149,7 @@ func (s *served) goroutines() int {
 }
 
 func TestBadEditChangesNothing(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, tellsNumber)
 	s := serveText(t, numbered(up.URL, 1))
 	for _, c := range []struct{ edit, want string }{
@@ -189,6 +191,7 @@ func TestBadEditChangesNothing(t *testing.T) {
 }
 
 func TestEditIsTakenByItself(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, tellsNumber)
 	s := serveText(t, numbered(up.URL, 1))
 	s.rewrite(numbered(up.URL, 2))
@@ -213,6 +216,7 @@ func TestEditIsTakenByItself(t *testing.T) {
 // TestKilledPluginEndsItsStreamsOnly: a stream that is being translated ends in the dialect's error when its plugin is
 // killed, and the next request is served.
 func TestKilledPluginEndsItsStreamsOnly(t *testing.T) {
+	t.Parallel()
 	sent := make(chan struct{})
 	end := make(chan struct{})
 	defer close(end)

@@ -74,6 +74,7 @@ def route(_req, _models):
 `
 
 func TestRoutersWithoutConfiguration(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, routed)
 	s.wants(s.ask("penstock/auto"), "gratis")
 	s.wants(s.ask("penstock/free"), "gratis")
@@ -84,6 +85,7 @@ func TestRoutersWithoutConfiguration(t *testing.T) {
 }
 
 func TestAPolicyFileIsServedAndFollowed(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, routed)
 	s.write("policies/mine.star", fmt.Sprintf(mineText, "dear"))
 	s.rewrite(withRouters("  mine: {policy: policies/mine.star}\n"))
@@ -134,6 +136,7 @@ func TestAPolicyFileIsServedAndFollowed(t *testing.T) {
 }
 
 func TestOnError(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, routed)
 	s.write("bad.star", "\"\"\"bad: fails.\"\"\"\n\ndef route(_req, _models):\n    \"\"\"Nothing.\"\"\"\n    fail(\"no\")\n")
 	s.rewrite(withRouters("  plain: {policy: bad.star}\n  mine: {policy: bad.star, on_error: [none, cheap]}\n"))
@@ -150,6 +153,7 @@ func TestOnError(t *testing.T) {
 }
 
 func TestRouterCyclesAreRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"a.star": fmt.Sprintf(mineText, "b"), "b.star": fmt.Sprintf(mineText, "a"),
@@ -166,6 +170,7 @@ func TestRouterCyclesAreRefused(t *testing.T) {
 }
 
 func TestModelsAndProviderMembers(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, strings.Replace(routed, "models:\n", "  other: {plugin: demo}\n  third: {plugin: demo}\nmodels:\n"+
 		"  both: {deployments: [{provider: demo, model: echo, price: {input: 5, output: 5}}, {provider: other, model: echo, price: {input: 2, output: 2}}]}\n", 1)+
 		"server_timing: attempts\n")

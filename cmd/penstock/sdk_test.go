@@ -122,6 +122,7 @@ func claudeSays(t *testing.T, s *served, model string, stream bool) (said, error
 // TestSDKsReadRecordedAnswers reads recordings of each dialect with the SDK of both: what each SDK ends with must be the same whether the
 // answer passed or was translated.
 func TestSDKsReadRecordedAnswers(t *testing.T) {
+	t.Parallel()
 	var body, kind string
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) { says(kind, body)(w, r) })
 	s := serveText(t, twoProviders(up.URL))
@@ -188,6 +189,7 @@ func closeEnough(want, got said) bool {
 }
 
 func TestSDKsAgainstTheDemo(t *testing.T) {
+	t.Parallel()
 	s := serveText(t, "")
 	for _, stream := range []bool{false, true} {
 		for name, read := range map[string]func(*testing.T, *served, string, bool) (said, error){"openai": openaiSays, "anthropic": claudeSays} {

@@ -21,6 +21,7 @@ keys:
 
 // TestInFlightLimit: who finds no room waits, and is let in when there is some, or turned away with a time to come again.
 func TestInFlightLimit(t *testing.T) {
+	t.Parallel()
 	arrived, goOn := make(chan struct{}, 8), make(chan struct{})
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
@@ -54,6 +55,7 @@ func TestInFlightLimit(t *testing.T) {
 
 // TestMemoryIsShort: the least important requests are turned away before memory is gone, and the others are served.
 func TestMemoryIsShort(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, answers("ok"))
 	s := serveText(t, classes(up.URL, "limits: {memory: 50%}"), "GOMEMLIMIT=8MiB") // less than any process takes
 	s.await("batch to be turned away", func() bool {

@@ -102,6 +102,7 @@ type unreadCase struct {
 // them, and where PENSTOCK_LONG is set 10,000, or what the limit of descriptors allows; that run wants a machine with nothing
 // else to do. Over HTTP/2 the windows of the streams and two goroutines more for each add to the memory.
 func TestClientsThatReadNothing(t *testing.T) {
+	t.Parallel()
 	list := []unreadCase{
 		{"http/1.1", false, "/v1/chat/completions", 500, 160 << 20},
 		{"http/2", true, "/v1/chat/completions", 300, 160 << 20},
@@ -215,6 +216,7 @@ func (s *served) silent(path string, n int) []net.Conn {
 // TestSlowClientsMissNothing: a client that pauses until its upstream does and then reads on, and one that reads in sips, get
 // all of the answer in its order, passed or translated, whatever the upstream speaks.
 func TestSlowClientsMissNothing(t *testing.T) {
+	t.Parallel()
 	const pieces = 3000
 	for _, http2 := range []bool{false, true} {
 		var written atomic.Int64
@@ -283,6 +285,7 @@ func readAnswer(c net.Conn, sips bool) (string, error) {
 
 // TestClientThatNeverReadsIsGivenUp: after timeout.stalled, whatever becomes of the upstream's answer then.
 func TestClientThatNeverReadsIsGivenUp(t *testing.T) {
+	t.Parallel()
 	up := newFlood(t, false)
 	for _, then := range []string{"cancel", "drain"} {
 		s := serveText(t, unread(t, up.Server, "timeout: {stalled: 300ms}\nstream: {on_disconnect: "+then+"}"))

@@ -13,6 +13,7 @@ import (
 
 // TestReadUsage reads the forms of exports; figures and names are made up.
 func TestReadUsage(t *testing.T) {
+	t.Parallel()
 	day := modelDay{"2026-11-28", "m"}
 	f := func(name, text string, want usageFile) {
 		t.Helper()
@@ -40,6 +41,7 @@ func TestReadUsage(t *testing.T) {
 
 // TestReadUsageRefuses holds what is said of files that are no exports.
 func TestReadUsageRefuses(t *testing.T) {
+	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
 		if got, err := readUsage([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -79,6 +81,7 @@ func FuzzReadUsage(f *testing.F) {
 
 // TestBeside holds that models which only one side names are differences.
 func TestBeside(t *testing.T) {
+	t.Parallel()
 	a, b := modelDay{"2026-11-28", "a"}, modelDay{"2026-11-28", "b"}
 	list := beside(usageFile{a: {input: 100}}, map[modelDay]ownUsage{b: {usage{output: 7, searches: 3}, 1}})
 	var different []comparison
@@ -101,6 +104,7 @@ func TestBeside(t *testing.T) {
 }
 
 func TestMoment(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	f := func(text string, want time.Time) {
 		t.Helper()
@@ -120,6 +124,7 @@ func TestMoment(t *testing.T) {
 }
 
 func TestDollars(t *testing.T) {
+	t.Parallel()
 	f := func(nano int64, want string) {
 		t.Helper()
 		if got := dollars(nano); got != want {
@@ -136,6 +141,7 @@ func TestDollars(t *testing.T) {
 
 // TestCell holds that no text of an export is taken for a formula.
 func TestCell(t *testing.T) {
+	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
 		if got := cell(text); got != want {

@@ -9,6 +9,7 @@ import (
 
 // TestPoliciesSeeWarmCaches holds that a policy is told where a conversation's prompt is cached, as its answers said.
 func TestPoliciesSeeWarmCaches(t *testing.T) {
+	t.Parallel()
 	up := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],`+

@@ -240,6 +240,7 @@ func BenchmarkColdAdmission(b *testing.B) {
 // TestAdmissionReadsInWaves: of a key that nothing is known of, what does not depend on each other is read at the same time:
 // the key beside the teams, then what has been spent of each budget.
 func TestAdmissionReadsInWaves(t *testing.T) {
+	t.Parallel()
 	p, s, key := inTeam(t)
 	p.hold("FROM keys", "FROM teams", "FROM spend")
 	answered := make(chan answer, 1)
@@ -260,6 +261,7 @@ func TestAdmissionReadsInWaves(t *testing.T) {
 // TestBadKeyStartsTheWave: a request whose key is none begins a read of the teams that never answers, and is refused at once;
 // those who join that read wait for it a while, and then read for themselves.
 func TestBadKeyStartsTheWave(t *testing.T) {
+	t.Parallel()
 	p, s, key := inTeam(t)
 	ended, stderr, code := s.run("keys", "create", "ended")
 	if code != 0 {
