@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/catalog"
+	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -14,32 +18,31 @@ func (r *request) listModels() {
 		r.fail(f)
 		return
 	}
-	var allowed []string
-	for _, m := range r.gen.Catalog.Models {
-		if r.key.Allows(m.Name) {
-			allowed = append(allowed, m.Name)
-		}
-	}
-	for _, router := range r.gen.Routes.Routers() {
-		if r.key.Allows(router.Name) {
-			allowed = append(allowed, router.Name)
-		}
+	form := r.modelForm()
+	query, _ := url.ParseQuery(string(r.ex.Head().Query()))
+	p, f := form.page(r.allowed(), query)
+	if f != nil {
+		r.fail(f)
+		return
 	}
 	var w sdk.Writer
 	w.Object()
-	form, list := r.modelForm(), "data"
+	list := "data"
 	switch form {
 	case geminiForm:
 		list = "models"
+		if p.more {
+			w.Name("nextPageToken").String(p.names[len(p.names)-1])
+		}
 	case anthropicForm:
-		w.Name("has_more").Bool(false)
-		w.Name("first_id").Value(edgeID(allowed, 0))
-		w.Name("last_id").Value(edgeID(allowed, len(allowed)-1))
+		w.Name("has_more").Bool(p.more)
+		w.Name("first_id").Value(edgeID(p.names, 0))
+		w.Name("last_id").Value(edgeID(p.names, len(p.names)-1))
 	default:
 		w.Name("object").String("list")
 	}
 	w.Name(list).Array()
-	for _, m := range allowed {
+	for _, m := range p.names {
 		r.writeModel(&w, form, m)
 	}
 	w.EndArray()
@@ -47,13 +50,88 @@ func (r *request) listModels() {
 	r.answer(200, "application/json", w.Bytes())
 }
 
-// showModel answers GET /v1/models/{id}.
+// allowed lists the models and routers that the key may use.
+func (r *request) allowed() (names []string) {
+	for _, m := range r.gen.Catalog.Models {
+		if r.key.Allows(m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	for _, router := range r.gen.Routes.Routers() {
+		if r.key.Allows(router.Name) {
+			names = append(names, router.Name)
+		}
+	}
+	return names
+}
+
+// modelPage is a part of the list of models.
+type modelPage struct {
+	names []string
+	more  bool // in the direction that was asked for
+}
+
+// page gives the part of the list that a request asks for: by limit, after_id and before_id
+// (https://platform.claude.com/docs/en/api/models/list), or by pageSize and pageToken (https://ai.google.dev/api/models), where
+// the token is the name that the page before ended with. OpenAI's list has no parts. Who names no size is given all: clients
+// that read one page see each model, and those that go on find no more.
+func (form modelForm) page(names []string, query url.Values) (modelPage, *sdk.Failure) {
+	size, after, before := "limit", "after_id", "before_id"
+	switch form {
+	case openaiForm:
+		return modelPage{names: names}, nil
+	case geminiForm:
+		size, after, before = "pageSize", "pageToken", ""
+	}
+	const most = 1000
+	limit := len(names)
+	if v := query.Get(size); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 || form == anthropicForm && (n < 1 || n > most) {
+			return modelPage{}, badQuery(size, v, "a number from 1 to "+strconv.Itoa(most))
+		}
+		if n > 0 {
+			limit = min(n, most)
+		}
+	}
+	first, last := query.Get(after), ""
+	if before != "" {
+		last = query.Get(before)
+	}
+	switch {
+	case first != "" && last != "":
+		return modelPage{}, badQuery(before, last, "no "+after+" beside it")
+	case first != "":
+		i := slices.Index(names, first)
+		if i < 0 {
+			return modelPage{}, badQuery(after, first, "the name of a model")
+		}
+		names = names[i+1:]
+	case last != "":
+		i := slices.Index(names, last)
+		if i < 0 {
+			return modelPage{}, badQuery(before, last, "the name of a model")
+		}
+		return modelPage{names: names[max(0, i-limit):i], more: i > limit}, nil
+	}
+	return modelPage{names: names[:min(limit, len(names))], more: len(names) > limit}, nil
+}
+
+// badQuery is the failure of a query whose parameter is not as wanted.
+func badQuery(name, value, want string) *sdk.Failure {
+	return &sdk.Failure{Kind: sdk.BadRequest, Message: name + " " + quote(value) + ": want " + want, Param: name}
+}
+
+// showModel answers GET /v1/models/{id}. A name may come with its slashes escaped.
 func (r *request) showModel() {
 	if f := r.member(); f != nil {
 		r.fail(f)
 		return
 	}
 	r.model = r.route.model
+	if name, err := url.PathUnescape(r.model); err == nil {
+		r.model = name
+	}
 	_, ok := r.gen.Catalog.Find(r.model)
 	if !ok {
 		_, ok = r.gen.Routes.Router(r.model)
@@ -119,39 +197,66 @@ func (r *request) openaiModel(w *sdk.Writer, name string) {
 	w.EndObject()
 }
 
-// geminiModel describes a model as Google does (https://ai.google.dev/api/models). Its limits are those of the deployment
-// that takes most, where all are known.
+// geminiModel describes a model as Google does (https://ai.google.dev/api/models).
 func (r *request) geminiModel(w *sdk.Writer, name string) {
 	w.Object()
 	w.Name("name").String("models/" + name)
 	w.Name("version").String("1")
 	w.Name("displayName").String(name)
-	if m, ok := r.gen.Catalog.Find(name); ok {
-		var input, output int
-		for _, d := range m.Deployments {
-			input, output = max(input, d.Context), max(output, d.MaxOutput)
-		}
-		if input < catalog.Unlimited {
-			w.Name("inputTokenLimit").Int(int64(input))
-		}
-		if output < catalog.Unlimited {
-			w.Name("outputTokenLimit").Int(int64(output))
-		}
+	r.writeLimits(w, name, "inputTokenLimit", "outputTokenLimit")
+	methods := []string{"generateContent", "countTokens"}
+	if r.embeds(name) {
+		methods = []string{"embedContent", "batchEmbedContents"}
 	}
 	w.Name("supportedGenerationMethods").Array()
-	w.String("generateContent")
-	w.String("countTokens")
+	for _, m := range methods {
+		w.String(m)
+	}
 	w.EndArray()
 	w.EndObject()
 }
 
+// anthropicModel describes a model as Anthropic does (https://platform.claude.com/docs/en/api/models/list).
 func (r *request) anthropicModel(w *sdk.Writer, name string) {
 	w.Object()
 	w.Name("type").String("model")
 	w.Name("id").String(name)
 	w.Name("display_name").String(name)
 	w.Name("created_at").String(r.gen.Created.UTC().Format(time.RFC3339))
+	r.writeLimits(w, name, "max_input_tokens", "max_tokens")
 	w.EndObject()
+}
+
+// writeLimits tells how much a model takes and gives: that of the deployment that takes most, where all are known.
+func (r *request) writeLimits(w *sdk.Writer, name, inputName, outputName string) {
+	m, ok := r.gen.Catalog.Find(name)
+	if !ok {
+		return
+	}
+	var input, output int
+	for _, d := range m.Deployments {
+		input, output = max(input, d.Context), max(output, d.MaxOutput)
+	}
+	if input < catalog.Unlimited {
+		w.Name(inputName).Int(int64(input))
+	}
+	if output < catalog.Unlimited {
+		w.Name(outputName).Int(int64(output))
+	}
+}
+
+// embeds says whether a model is for embeddings alone.
+func (r *request) embeds(name string) bool {
+	m, ok := r.gen.Catalog.Find(name)
+	if !ok {
+		return false
+	}
+	for _, d := range m.Deployments {
+		if d.Can != dialect.Embeddings {
+			return false
+		}
+	}
+	return len(m.Deployments) > 0
 }
 
 // edgeID is the name of the i-th model, or null.
