@@ -118,7 +118,7 @@ func faulty(t *testing.T) string {
 	}
 	text, err := json.Marshal(object{"providers": providers, "models": models, "keys": []object{{"name": "dev", "secret": testKey}},
 		"timeout": object{"connect": "2s", "first_content": "2s", "idle": "2s", "total": "12s"}, // a busy machine takes long over a handshake
-		"breaker": object{"failures": 1000}, // each request is to meet the fault
+		"breaker": object{"failures": 1000},                                                     // each request is to meet the fault
 		"retry":   object{"attempts": 3, "backoff": object{"first": "5ms", "max": "20ms"}}})
 	if err != nil {
 		t.Fatal(err)
