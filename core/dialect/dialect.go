@@ -127,6 +127,7 @@ type Facts struct {
 	Effort    string
 	Encoding  string // of the vectors that are asked for: float, base64; "" float
 	User      string
+	Results   bool   // the last message brings results of tool calls
 	State     string // what the request continues that only one account has: an earlier answer, a conversation
 }
 

@@ -255,8 +255,8 @@ func (s *streaming) complete() *sdk.Failure {
 
 // completed sends the last piece of an answer, and what ends it.
 func (s *streaming) completed(p pipe.Piece) *sdk.Failure {
-	if content, _ := s.pipe.Progress(); !content {
-		return s.fail(sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing"))
+	if content, _ := s.pipe.Progress(); !content && !s.silent(s.pipe.Tally()) {
+		return s.fail(saysNothing())
 	}
 	s.pass(p.Segs, true)
 	s.release(nil)

@@ -100,8 +100,8 @@ func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
 		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
 	case !seen.Done:
 		return nil, notUnderstood(body)
-	case !seen.Content:
-		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	case !seen.Content && !a.silent(a.rec.Usage, a.res.Reason):
+		return nil, saysNothing()
 	case seen.Cut:
 		return seen.Out, nil
 	}
@@ -149,8 +149,8 @@ func (a *active) translateWhole(body []byte, clientStream bool) ([]byte, *sdk.Fa
 		return nil, end.Failure
 	}
 	a.rec.Usage, a.res.Reason = t.Tally()
-	if content, _ := t.Progress(); !content {
-		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	if content, _ := t.Progress(); !content && !a.silent(t.Tally()) {
+		return nil, saysNothing()
 	}
 	return append(first, t.Written()...), nil
 }
@@ -254,8 +254,8 @@ func (a *active) finishWhole(t *pipe.Translation) *sdk.Failure {
 		return out.Failure
 	}
 	a.rec.Usage, a.res.Reason = t.Tally()
-	if content, _ := t.Progress(); !content {
-		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer says nothing")
+	if content, _ := t.Progress(); !content && !a.silent(t.Tally()) {
+		return saysNothing()
 	}
 	return a.commitWhole(t.Written())
 }

@@ -94,6 +94,7 @@ func (r *facts) messages(v int) {
 	}
 	prefill := false
 	for m := range r.Items(v) {
+		r.f.Results = false
 		if prefill = false; r.Object(m) {
 			prefill = r.message(m)
 		}
@@ -172,6 +173,7 @@ func (r *facts) block(b int) (call bool) {
 		return true
 	case r.Is(t, "tool_result"):
 		r.need(dialect.Tools)
+		r.f.Results = true
 		if c := r.Get(b, "content"); c > 0 {
 			r.content(c)
 		}

@@ -139,6 +139,7 @@ func (r *facts) contents(v int) {
 	}
 	prefill := false
 	for c := range r.each(v) {
+		r.f.Results = false
 		if prefill = false; r.Object(c) {
 			prefill = r.content(c)
 		}
@@ -175,7 +176,10 @@ func (r *facts) part(p int) (call bool) {
 		case "functionCall":
 			call = true
 			r.f.TextBytes += len(r.Raw(v))
-		case "functionResponse", "executableCode", "codeExecutionResult":
+		case "functionResponse":
+			r.f.Results = true
+			r.f.TextBytes += len(r.Raw(v))
+		case "executableCode", "codeExecutionResult":
 			r.f.TextBytes += len(r.Raw(v))
 		}
 	}

@@ -175,6 +175,7 @@ func (r *facts) message(m int) (prefill bool) {
 	if role == 0 {
 		r.Missing(m, "role")
 	}
+	r.f.Results = role > 0 && (r.Is(role, "tool") || r.Is(role, "function"))
 	if calls > 0 {
 		r.need(dialect.Tools)
 		r.needIf(calls > 1, dialect.ParallelTools)

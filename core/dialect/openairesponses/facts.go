@@ -124,6 +124,7 @@ func (r *facts) input(v int) {
 	r.f.Messages = r.Len(v)
 	prefill := false
 	for i := range r.Items(v) {
+		r.f.Results = false
 		if prefill = false; r.Object(i) {
 			prefill = r.item(i)
 		}
@@ -151,6 +152,7 @@ func (r *facts) item(i int) (prefill bool) {
 		r.needIf(r.calls > 1, dialect.ParallelTools)
 		r.f.TextBytes += len(r.Raw(i))
 	case r.Is(t, "function_call_output"), r.Is(t, "custom_tool_call_output"):
+		r.f.Results = true
 		r.content(r.Get(i, "output"))
 	case r.Is(t, "reasoning"):
 		r.content(r.Get(i, "summary"))
