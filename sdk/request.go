@@ -151,6 +151,17 @@ func (r *Request) SignedPart() string {
 	return ""
 }
 
+// NamedSpeaker gives the client's path of the first name of a speaker; "" where there is none. It is for providers whose
+// messages have no names.
+func (r *Request) NamedSpeaker() string {
+	for _, m := range r.Messages {
+		if !m.Name.Empty() {
+			return m.Path + ".name"
+		}
+	}
+	return ""
+}
+
 // Member is a member of the client's request that the middle form does not know.
 type Member struct {
 	Path  string // such as "messages[2].name"

@@ -215,6 +215,9 @@ func (e *encoding) identity() {
 	if signed := e.SignedPart(); signed != "" {
 		e.plan.Drop(signed, "sent without another provider's signature")
 	}
+	if named := e.NamedSpeaker(); named != "" {
+		e.plan.Drop(named, "the Messages API has no names of speakers")
+	}
 	for _, path := range slices.Sorted(maps.Values(e.extra)) {
 		e.plan.Drop(path, "a request has at most 4 cache marks")
 	}

@@ -192,6 +192,9 @@ func (e *encoding) identity() {
 	if signed := e.SignedPart(); signed != "" {
 		e.plan.Drop(signed, "sent without another provider's signature")
 	}
+	if named := e.NamedSpeaker(); named != "" {
+		e.plan.Drop(named, "Converse has no names of speakers")
+	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "Converse has no logit_bias")
 	}

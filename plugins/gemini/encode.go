@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +62,7 @@ func (e *encoding) generationConfig() {
 	w.ValueMember("temperature", e.Temperature)
 	w.ValueMember("topP", e.TopP)
 	w.ValueMember("topK", e.TopK)
-	w.ValueMember("seed", e.Seed)
+	e.seed()
 	w.ValueMember("presencePenalty", e.PresencePenalty)
 	w.ValueMember("frequencyPenalty", e.FrequencyPenalty)
 	if e.N > 1 {
@@ -70,6 +72,21 @@ func (e *encoding) generationConfig() {
 	e.format()
 	e.think()
 	w.EndObject()
+}
+
+// seed writes the seed, which has 32 bits here (https://ai.google.dev/api/generate-content#generationconfig). A greater one is
+// folded, the same for each request: what is asked for is the same answer again.
+func (e *encoding) seed() {
+	n, err := strconv.ParseFloat(string(e.Seed.Raw()), 64)
+	if !e.Seed.Present() || err == nil && math.Abs(n) <= math.MaxInt32 {
+		e.w.ValueMember("seed", e.Seed)
+		return
+	}
+	h := fnv.New32a()
+	h.Write(e.Seed.Raw())
+	folded := int64(h.Sum32() >> 1)
+	e.plan.Approximate("seed", "32 bits are taken: sent as "+strconv.FormatInt(folded, 10))
+	e.w.Name("seed").Int(folded)
 }
 
 func (e *encoding) stops() {
@@ -131,6 +148,9 @@ func (e *encoding) identity() {
 	}
 	if mark := e.CacheMark(); mark != "" {
 		e.plan.Drop(mark, "caching is by the prompt's beginning")
+	}
+	if named := e.NamedSpeaker(); named != "" {
+		e.plan.Drop(named, "the API has no names of speakers")
 	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "the API has no logit_bias")

@@ -217,6 +217,9 @@ func (e *encoding) identity() {
 	if mark := e.CacheMark(); mark != "" {
 		e.plan.Drop(mark, "the API has no marks for its cache")
 	}
+	if named := e.NamedSpeaker(); named != "" {
+		e.plan.Drop(named, "the API has no names of speakers")
+	}
 	if e.LogitBias.Present() && string(e.LogitBias.Raw()) != "{}" {
 		e.plan.Lose("logit_bias", "the API has no logit_bias")
 	}

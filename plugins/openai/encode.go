@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -60,6 +61,9 @@ func (e *encoding) chat() error {
 		return err
 	}
 	e.format()
+	if e.toggle {
+		e.thinking()
+	}
 	e.w.StringMember("reasoning_effort", e.effort())
 	e.w.ValueMember("verbosity", e.wordy())
 	e.identity()
@@ -270,8 +274,12 @@ func isVerbosity(path string) bool { return path == "verbosity" || path == "text
 func (e *encoding) effort() string {
 	r := &e.Reasoning
 	switch {
+	case e.toggle && e.unthinking() && e.Native == responsesDialect:
+		return "none"
+	case e.toggle && e.unthinking():
+		return ""
 	case r.Effort != "":
-		return r.Effort
+		return e.nearest(r.Effort)
 	case r.Mode == sdk.ReasoningOff:
 		return e.noEffort()
 	case r.Budget > 0:
@@ -284,23 +292,81 @@ func (e *encoding) effort() string {
 	return ""
 }
 
-// noEffort is how a model is told not to reason, "" where it needs no telling. Models before GPT-5.1 that reason always
-// do (https://platform.openai.com/docs/api-reference/chat/create, reasoning_effort).
-func (e *encoding) noEffort() string {
-	if e.compatible {
+// unthinking says whether the model is not to reason.
+func (e *encoding) unthinking() bool {
+	return e.Reasoning.Mode == sdk.ReasoningOff || e.Reasoning.Effort == "none"
+}
+
+// thinking writes the switch that some services have beside the effort, or in its place
+// (https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/guides/capabilities/thinking-mode,
+// https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model). Most of their models think unless they are told not to.
+func (e *encoding) thinking() {
+	r := &e.Reasoning
+	if r.Mode == sdk.ReasoningUnset && r.Effort == "" && r.Budget == 0 {
+		return
+	}
+	kind := "enabled"
+	if e.unthinking() {
+		kind = "disabled"
+	}
+	e.w.Name("thinking").Object()
+	e.w.Name("type").String(kind)
+	e.w.EndObject()
+}
+
+// nearest gives an effort in words that the model knows. What an OpenAI client says stays, and OpenAI says what it thinks of
+// it; other dialects have words of their own.
+func (e *encoding) nearest(effort string) string {
+	if e.compatible || strings.HasPrefix(e.Dialect, "openai-") {
+		return effort
+	}
+	known := effortsOf(e.Model)
+	if len(known) == 0 {
+		e.plan.Drop("reasoning", "the model does not reason")
 		return ""
 	}
-	switch {
-	case strings.HasPrefix(e.Model, "gpt-5."):
-		return "none"
-	case strings.HasPrefix(e.Model, "gpt-5"):
-		e.plan.Approximate("reasoning", "the model reasons always: its least effort is asked for")
-		return "minimal"
-	case len(e.Model) > 1 && e.Model[0] == 'o' && e.Model[1] >= '1' && e.Model[1] <= '9':
-		e.plan.Approximate("reasoning", "the model reasons always: its least effort is asked for")
-		return "low"
+	if slices.Contains(known, effort) {
+		return effort
 	}
-	return ""
+	sent := known[len(known)-1]
+	if effort == "minimal" {
+		sent = "low"
+	}
+	e.plan.ApproximateEffort(effort, sent)
+	return sent
+}
+
+// effortsOf gives the efforts that a model of OpenAI knows, the greatest last; none where it does not reason. A name that is
+// not known is a new model's (https://platform.openai.com/docs/api-reference/responses/create, reasoning.effort;
+// https://platform.openai.com/docs/guides/reasoning).
+func effortsOf(model string) []string {
+	efforts := []string{"none", "low", "medium", "high", "xhigh", "max"}
+	has := func(prefix string) bool { return strings.HasPrefix(model, prefix) }
+	switch {
+	case has("gpt-4"), has("gpt-3"), has("chatgpt-"), has("gpt-5") && strings.Contains(model, "-chat"):
+		return nil
+	case has("o1"), has("o3"), has("o4"):
+		return efforts[1:4]
+	case has("gpt-5.1-codex-max"), has("gpt-5.2"), has("gpt-5.3"), has("gpt-5.4"), has("gpt-5.5"):
+		return efforts[:5]
+	case has("gpt-5.1"):
+		return efforts[:4]
+	case has("gpt-5") && !has("gpt-5."):
+		return []string{"minimal", "low", "medium", "high"}
+	}
+	return efforts
+}
+
+// noEffort is how a model is told not to reason, "" where it needs no telling.
+func (e *encoding) noEffort() string {
+	known := effortsOf(e.Model)
+	if e.compatible || len(known) == 0 {
+		return ""
+	}
+	if known[0] != "none" {
+		e.plan.Approximate("reasoning", "the model reasons always: its least effort is asked for")
+	}
+	return known[0]
 }
 
 func share(budget, limit int) string {

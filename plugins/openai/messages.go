@@ -103,8 +103,11 @@ func (e *encoding) system(m *sdk.Message) error {
 	if err := e.user(nil, sdk.Text{}); err != nil {
 		return err
 	}
-	role := e.systemRole(m)
 	texts := e.systemTexts(m)
+	if len(texts) == 0 {
+		return nil
+	}
+	role := e.systemRole(m)
 	e.w.Object()
 	e.w.Name("role").String(role)
 	e.name(m.Name)
@@ -129,7 +132,9 @@ func (e *encoding) systemTexts(m *sdk.Message) []piece {
 			e.plan.Lose(p.path, "a system message holds text only")
 			continue
 		}
-		texts = append(texts, p)
+		if !p.Text.Empty() {
+			texts = append(texts, p)
+		}
 	}
 	return texts
 }

@@ -42,6 +42,7 @@ type service struct {
 	echo       bool   // reasoning of earlier turns goes back as reasoning_content
 	unnamed    bool   // refuses the names of speakers
 	strict     bool   // refuses members that it does not know
+	toggle     bool   // thinking is switched on and off by a member of its own
 	topK       bool   // takes top_k
 	cache      bool   // takes cache_control on text parts
 }

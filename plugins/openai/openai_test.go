@@ -102,7 +102,7 @@ func TestConfigure(t *testing.T) {
 		{"work", `{}`, service{}, ""},
 		{"groq", `{}`, service{compatible: true, unnamed: true}, ""},
 		{"mine", `{"preset":"azure"}`, service{}, ""},
-		{"mine", `{"preset":"deepseek","reasoning_echo":false}`, service{compatible: true, limit: "max_tokens", flat: true}, ""},
+		{"mine", `{"preset":"deepseek","reasoning_echo":false}`, service{compatible: true, limit: "max_tokens", flat: true, toggle: true}, ""},
 		{"mine", `{"output_limit":"max_tokens"}`, service{limit: "max_tokens"}, ""},
 		{"mine", `{"preset":"nobody"}`, service{}, `provider mine: config.preset: no preset "nobody"`},
 	}

@@ -40,7 +40,7 @@ func presets() map[string]sdk.Preset {
 		"mistral": {
 			BaseURL: "https://api.mistral.ai/v1", Dialects: embeds,
 			// Members that it does not know are refused with 422 extra_forbidden; of those, these change no answer.
-			Drop:   []string{"/user", "/service_tier", "/store"},
+			Drop:   []string{"/user", "/service_tier", "/store", "/safety_identifier", "/prompt_cache_key", "/prompt_cache_retention", "/verbosity"},
 			Source: "https://docs.mistral.ai/api (recorded)",
 		},
 		"moonshot":   {BaseURL: "https://api.moonshot.ai/v1", Dialects: chat, Source: "https://platform.moonshot.ai/docs"},
@@ -61,7 +61,7 @@ func presets() map[string]sdk.Preset {
 // Mistral: max_tokens, since max_completion_tokens is refused with 422
 // (https://github.com/editor-code-assistant/eca/issues/231), random_seed
 // (https://docs.mistral.ai/api), call ids of nine letters and digits, and usage in each stream unasked. DeepSeek: content as a string, and reasoning of
-// tool turns sent back (https://api-docs.deepseek.com/guides/thinking_mode). Groq: no speakers' names
+// tool turns sent back (https://api-docs.deepseek.com/guides/thinking_mode), which others do that switch thinking as it does. Groq: no speakers' names
 // (https://console.groq.com/docs/openai), and max_completion_tokens, as Cerebras
 // (https://inference-docs.cerebras.ai/api-reference/chat-completions). OpenRouter: cache_control as Anthropic has it
 // (https://openrouter.ai/docs/features/prompt-caching), and top_k. top_k of vLLM and the hosts built on such servers:
@@ -76,9 +76,9 @@ func habits(preset string) (service, bool) {
 	case "mistral":
 		s.seed, s.shortIDs, s.strict = "random_seed", true, true
 	case "deepseek":
-		s.flat, s.echo = true, true
+		s.flat, s.echo, s.toggle = true, true, true
 	case "moonshot", "zai":
-		s.echo = true
+		s.echo, s.toggle = true, true
 	case "groq":
 		s.limit, s.unnamed = "", true
 	case "cerebras":

@@ -195,9 +195,11 @@ func (e *encoding) items(m *sdk.Message) error {
 	}
 	switch m.Role {
 	case sdk.System, sdk.Developer:
-		e.says(e.systemRole(m))
-		e.joined(e.systemTexts(m))
-		e.w.EndObject()
+		if texts := e.systemTexts(m); len(texts) > 0 {
+			e.says(e.systemRole(m))
+			e.joined(texts)
+			e.w.EndObject()
+		}
 		return nil
 	case sdk.Assistant:
 		return e.turn(m)
