@@ -6,8 +6,8 @@
 //
 // Each finding is a line "file:line: message". The exit code is 0 when there is
 // none, 1 when there is one or a test fails, 2 when the command is used wrongly.
-// The tests come last and nothing is printed after them, so the last lines are
-// those of go test.
+// The tests come last: the last lines are those of go test, and where a test
+// failed, which one and what it said.
 //
 //	-fast        without the tests
 //	-only NAME   one step, or one rule of the step style

@@ -148,7 +148,7 @@ func TestCommand(t *testing.T) {
 		{"vet", broken, "-only vet", exitFindings, []string{"c/c.go:5:"}, ""},
 		{"rule", broken, "-only init", exitFindings, []string{"b/b.go:3: init: runs unasked"}, "b/b.go"},
 		{"schemas", broken, "-only schemas", exitFindings, []string{"schemas/c.go:3"}, ""},
-		{"test", broken, "-only test", exitFindings, []string{"a\t", "b is broken"}, "FAIL"},
+		{"test", broken, "-only test", exitFindings, []string{"a\t", "b is broken", "FAIL b TestB", "b_test.go:5: b is broken"}, "FAIL schemas [build failed]"},
 		{"does not parse", "-- go.mod --\nmodule github.com/penstock-gateway/penstock\n-- a.go --\npackage\n", "-only gofmt", exitFindings, []string{"a.go:1:"}, ""},
 		{"another module", "-- go.mod --\nmodule example.org/x\n", "", exitUsage, []string{"want to be run at the top"}, ""},
 		{"no module", "-- a --\n", "", exitUsage, []string{"want to be run at the top"}, ""},
