@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"errors"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -17,33 +15,48 @@ func (e *encoding) embed() error {
 	case len(e.Inputs) > 1 && e.name != "cohere":
 		return &sdk.Inexpressible{What: "several inputs", Path: "input"}
 	}
-	switch e.name {
-	case "cohere":
-		e.cohere()
-	case "amazon":
-		if e.nova2 {
-			e.nova()
-		} else {
-			e.titan()
-		}
+	purpose, unknown, err := e.Purpose()
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.name == "cohere":
+		e.cohere(purpose)
+	case e.name == "amazon" && e.nova2:
+		e.nova(purpose)
+	case e.name == "amazon":
+		e.titan()
+		unknown = e.Unknown
 	default:
 		return &sdk.Inexpressible{What: "embeddings of " + e.Model}
 	}
 	if e.User.Present() {
 		e.plan.Drop("user", "the API has no such member")
 	}
-	for _, m := range e.Unknown {
+	for _, m := range unknown {
 		e.plan.Drop(m.Path, "the API has no such member")
 	}
 	return nil
 }
 
-// cohere writes Cohere's form (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed-v4.html). What
-// the vectors are for must be said, which clients of other dialects cannot.
-func (e *encoding) cohere() {
+// inputTypes and embeddingPurposes are the words of Cohere and of Nova for what vectors are for. Both must be told: where a
+// client does not say, they are of documents.
+var (
+	inputTypes = [...]string{
+		sdk.PurposeUnset: "search_document", sdk.PurposeDocument: "search_document", sdk.PurposeQuery: "search_query",
+		sdk.PurposeClassification: "classification", sdk.PurposeClustering: "clustering",
+	}
+	embeddingPurposes = [...]string{
+		sdk.PurposeUnset: "GENERIC_INDEX", sdk.PurposeDocument: "GENERIC_INDEX", sdk.PurposeQuery: "TEXT_RETRIEVAL",
+		sdk.PurposeClassification: "CLASSIFICATION", sdk.PurposeClustering: "CLUSTERING",
+	}
+)
+
+// cohere writes Cohere's form (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed-v4.html).
+func (e *encoding) cohere(purpose sdk.Purpose) {
 	w := e.w
 	w.Object()
-	w.Name("input_type").String("search_document")
+	w.Name("input_type").String(inputTypes[purpose])
 	w.Name("texts").Array()
 	for _, text := range e.Inputs {
 		w.Text(text)
@@ -68,12 +81,12 @@ func (e *encoding) titan() {
 
 // nova writes the form of Nova's embeddings
 // (https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html).
-func (e *encoding) nova() {
+func (e *encoding) nova(purpose sdk.Purpose) {
 	w := e.w
 	w.Object()
 	w.Name("taskType").String("SINGLE_EMBEDDING")
 	w.Name("singleEmbeddingParams").Object()
-	w.Name("embeddingPurpose").String("GENERIC_INDEX")
+	w.Name("embeddingPurpose").String(embeddingPurposes[purpose])
 	w.Name("text").Object()
 	w.Name("truncationMode").String("NONE") // too long is an error, as with others
 	w.Name("value").Text(e.Inputs[0])
@@ -95,7 +108,8 @@ func vectors(root sdk.Node, out *sdk.Events) error {
 	case list.Get("float").Exists(): // Cohere, since version 4
 		out.Vectors(sdk.Text{}, list.Get("float").Items(), tokens)
 	case !list.Exists():
-		return errors.New("answer without embeddings")
+		out.Add(sdk.Failed).Failure = *sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no embeddings")
+		return nil
 	case ofObjects(list): // Nova
 		out.Vectors(sdk.Text{}, sdk.Each(list.Items(), "embedding"), tokens)
 	default:

@@ -1,7 +1,6 @@
 package cohere
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -10,16 +9,26 @@ import (
 // embeddingsDialect is the name of Cohere's own way of asking for embeddings.
 const embeddingsDialect = "cohere-embeddings"
 
-// embed writes a request for embeddings (https://docs.cohere.com/reference/embed). The API demands to know what the
-// vectors are for, which clients of other dialects cannot say: documents, as its own examples have it.
+// inputTypes are Cohere's words for what vectors are for. The API demands one: where a client does not say, they are of
+// documents, as in the API's own examples.
+var inputTypes = [...]string{
+	sdk.PurposeUnset: "search_document", sdk.PurposeDocument: "search_document", sdk.PurposeQuery: "search_query",
+	sdk.PurposeClassification: "classification", sdk.PurposeClustering: "clustering",
+}
+
+// embed writes a request for embeddings (https://docs.cohere.com/reference/embed).
 func (e *encoding) embed() error {
 	if len(e.Inputs) == 0 {
 		return &sdk.Inexpressible{What: "an input that is not text", Path: "input"}
 	}
+	purpose, unknown, err := e.Purpose()
+	if err != nil {
+		return err
+	}
 	w := e.w
 	w.Object()
 	w.Name("model").String(e.Model)
-	w.Name("input_type").String("search_document")
+	w.Name("input_type").String(inputTypes[purpose])
 	w.Name("embedding_types").Array()
 	w.String("float")
 	w.EndArray()
@@ -34,7 +43,7 @@ func (e *encoding) embed() error {
 	if e.User.Present() {
 		e.plan.Drop("user", "the API has no such member")
 	}
-	for _, m := range e.Unknown {
+	for _, m := range unknown {
 		e.plan.Drop(m.Path, "the API has no such member")
 	}
 	w.EndObject()
@@ -49,7 +58,8 @@ func vectors(root sdk.Node, out *sdk.Events) error {
 		out.Add(sdk.Failed).Failure = *sdk.Fail(kindOf(text), strings.Clone(text))
 		return nil
 	case !list.Exists():
-		return errors.New("answer without embeddings of floats")
+		out.Add(sdk.Failed).Failure = *sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no embeddings")
+		return nil
 	}
 	out.Vectors(sdk.Text{}, list.Items(), root.At("meta", "billed_units", "input_tokens").Int())
 	return nil

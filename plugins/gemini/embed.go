@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"errors"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -20,20 +18,30 @@ func (e *encoding) embed() error {
 	if len(e.Inputs) == 0 {
 		return &sdk.Inexpressible{What: "an input that is not text", Path: "input"}
 	}
-	e.unknownOfEmbeddings()
+	purpose, unknown, err := e.Purpose()
+	if err != nil {
+		return err
+	}
+	e.unknownOfEmbeddings(unknown)
 	switch e.Native {
 	case studioEmbeddings:
-		e.studio()
+		e.studio(taskTypes[purpose])
 		return nil
 	case vertexEmbeddings:
-		e.vertex()
+		e.vertex(taskTypes[purpose])
 		return nil
 	}
 	return &sdk.Inexpressible{What: "embeddings in dialect " + e.Native}
 }
 
+// taskTypes are Google's words for what vectors are for; none where a client does not say.
+var taskTypes = [...]string{
+	sdk.PurposeUnset: "", sdk.PurposeDocument: "RETRIEVAL_DOCUMENT", sdk.PurposeQuery: "RETRIEVAL_QUERY",
+	sdk.PurposeClassification: "CLASSIFICATION", sdk.PurposeClustering: "CLUSTERING",
+}
+
 // studio writes contents, each with the model, which must be the path's.
-func (e *encoding) studio() {
+func (e *encoding) studio(taskType string) {
 	e.plan.Path = embedBatch
 	w := e.w
 	w.Object()
@@ -48,6 +56,9 @@ func (e *encoding) studio() {
 		w.EndObject()
 		w.EndArray()
 		w.EndObject()
+		if taskType != "" {
+			w.Name("taskType").String(taskType)
+		}
 		if e.Dimensions > 0 {
 			w.Name("outputDimensionality").Int(int64(e.Dimensions))
 		}
@@ -59,13 +70,16 @@ func (e *encoding) studio() {
 
 // vertex writes instances
 // (https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api).
-func (e *encoding) vertex() {
+func (e *encoding) vertex(taskType string) {
 	w := e.w
 	w.Object()
 	w.Name("instances").Array()
 	for _, text := range e.Inputs {
 		w.Object()
 		w.Name("content").Text(text)
+		if taskType != "" {
+			w.Name("task_type").String(taskType)
+		}
 		w.EndObject()
 	}
 	w.EndArray()
@@ -78,11 +92,11 @@ func (e *encoding) vertex() {
 }
 
 // unknownOfEmbeddings notes what is left out. Whose request it is changes nothing of a vector.
-func (e *encoding) unknownOfEmbeddings() {
+func (e *encoding) unknownOfEmbeddings(unknown []sdk.Member) {
 	if e.User.Present() {
 		e.plan.Drop("user", "the API has no such member")
 	}
-	for _, m := range e.Unknown {
+	for _, m := range unknown {
 		e.plan.Drop(m.Path, "the API has no such member")
 	}
 }
@@ -99,7 +113,8 @@ func vectors(root sdk.Node, out *sdk.Events) error {
 	}
 	predictions := root.Get("predictions")
 	if !predictions.Exists() {
-		return errors.New("answer without embeddings")
+		out.Add(sdk.Failed).Failure = *sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no embeddings")
+		return nil
 	}
 	tokens := int64(0)
 	for n := range sdk.Each(predictions.Items(), "embeddings", "statistics", "token_count") {

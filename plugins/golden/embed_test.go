@@ -141,11 +141,47 @@ func TestEmbeddingsThatCannotBeAsked(t *testing.T) {
 		switch {
 		case e.single && !errors.As(err, &lacks):
 			t.Errorf("%s: two inputs: %v, want them to be inexpressible", e.name, err)
-		case !e.single && (err != nil || len(plan.Dropped) != 1 || !strings.HasSuffix(plan.Dropped[0].Path, "taskType")):
+		case !e.single && queries[e.name] == "" && (err != nil || len(plan.Dropped) != 1 || !strings.HasSuffix(plan.Dropped[0].Path, "taskType")):
 			t.Errorf("%s: %v, dropped %v; want the task's type dropped", e.name, err, plan.Dropped)
 		}
 		if _, err := encodeEmbeddings(t, e, embeddings.Dialect{}, `{"model":"m","input":[[1,2]]}`); !errors.As(err, &lacks) {
 			t.Errorf("%s: tokens: %v, want them to be inexpressible", e.name, err)
 		}
+	}
+}
+
+// queries are the members that say that vectors are for queries; providers without one are not told.
+var queries = map[string]string{
+	"gemini": `"taskType":"RETRIEVAL_QUERY"`, "vertex": `"task_type":"RETRIEVAL_QUERY"`, "cohere": `"input_type":"search_query"`,
+	"cohere on bedrock": `"input_type":"search_query"`, "older cohere on bedrock": `"input_type":"search_query"`,
+	"nova": `"embeddingPurpose":"TEXT_RETRIEVAL"`,
+}
+
+// TestPurposes asks for vectors for queries in the words of several clients.
+func TestPurposes(t *testing.T) {
+	words := []string{"search_query", "query", "RETRIEVAL_QUERY", "CODE_RETRIEVAL_QUERY"}
+	for i := range embedders {
+		e := &embedders[i]
+		want, told := queries[e.name]
+		for _, word := range words {
+			for body, client := range map[string]dialect.Dialect{
+				`{"model":"m","input":"a","input_type":"` + word + `"}`:          embeddings.Dialect{},
+				`{"content":{"parts":[{"text":"a"}]},"taskType":"` + word + `"}`: geminiclient.Embeddings{},
+			} {
+				plan, err := encodeEmbeddings(t, e, client, body)
+				if err != nil || !strings.Contains(string(plan.Body.Bytes()), want) || (len(plan.Dropped) == 0) != told && e.name != "openai" {
+					t.Errorf("%s, %s: %v, dropped %v, %s, want %s", e.name, body, err, plan.Dropped, plan.Body.Bytes(), want)
+				}
+			}
+		}
+		plan, err := encodeEmbeddings(t, e, embeddings.Dialect{}, `{"model":"m","input":"a","input_type":"image"}`)
+		if err != nil || len(plan.Dropped) != 1 && e.name != "openai" {
+			t.Errorf("%s: a purpose that nobody has: %v, dropped %v, want it dropped", e.name, err, plan.Dropped)
+		}
+	}
+	mixed := `{"requests":[{"content":{"parts":[{"text":"a"}]},"taskType":"RETRIEVAL_QUERY"},{"content":{"parts":[{"text":"b"}]},"taskType":"CLUSTERING"}]}`
+	var lacks *sdk.Inexpressible
+	if _, err := encodeEmbeddings(t, &embedders[3], geminiclient.Embeddings{Batch: true}, mixed); !errors.As(err, &lacks) {
+		t.Errorf("two purposes: %v, want them to be inexpressible", err)
 	}
 }

@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
@@ -49,7 +48,8 @@ func vectors(root sdk.Node, out *sdk.Events) error {
 		out.Add(sdk.Failed).Failure = *sdk.Fail(kindOf(text.Str()), strings.Clone(text.Str()))
 		return nil
 	case !root.Get("embeddings").Exists():
-		return errors.New("answer without embeddings")
+		out.Add(sdk.Failed).Failure = *sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no embeddings")
+		return nil
 	}
 	out.Vectors(root.Get("model").Text(), root.Get("embeddings").Items(), root.Get("prompt_eval_count").Int())
 	return nil

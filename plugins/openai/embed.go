@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"errors"
-
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -43,7 +41,8 @@ func vectors(root sdk.Node, out *sdk.Events) error {
 		return nil
 	}
 	if !root.Get("data").Exists() {
-		return errors.New("answer without data")
+		out.Add(sdk.Failed).Failure = *sdk.Fail(sdk.UpstreamEmpty, "the provider's answer has no embeddings")
+		return nil
 	}
 	in := root.At("usage", "prompt_tokens")
 	if in.Null() { // Voyage, Jina
