@@ -36,5 +36,5 @@ const (
 	Log       Point = "log"        // before the request is logged
 	ReadKey   Point = "read-key"   // in a read of the store that requests share
 	ReadSpent Point = "read-spent" // likewise
-	FarCall   Point = "far-call"   // in the goroutine of a call over HTTP/2
+	FarCall   Point = "far-call"   // in the goroutine of an HTTP/2 connection, with the head of an answer
 )

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/penstock-gateway/penstock/core/h2"
 )
 
 // maxInterim bounds the 1xx answers before the real one.
@@ -186,22 +188,19 @@ func (c *Call) Narrow() {
 	}
 }
 
-// What an HTTP/2 call may hold of an answer: what has come and is not read, and what is read and not given.
-const (
-	farWindow = 32 << 10
-	farPiece  = 8 << 10
-)
-
 // Ahead is how many bytes of a lean answer may be held before Next is called, and are by HTTP/2, or come with it.
 func (c *Call) Ahead() int {
 	if c.far != nil {
-		return farWindow + farPiece
+		return h2.Window
 	}
 	return upstreamBuffer
 }
 
 // Spare gives the read buffer of a lean answer back until more is asked for. What Next gave last is no longer valid.
 func (c *Call) Spare() {
+	if c.far != nil {
+		c.far.Spare()
+	}
 	if c.lean && c.r == c.w {
 		c.dropBlock()
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-gateway/penstock/core/h2"
 )
 
 // upstreamBuffer holds an answer's head and, most often, its body; largeBuffer is for bodies that fill it.
@@ -24,6 +26,7 @@ type Outgoing struct {
 	Target   string
 	Fields   []byte   // "Name: value\r\n" lines that the caller has checked
 	Segments [][]byte // of the body
+	Whole    bool     // the answer is taken as it comes, however large: over HTTP/2 more of it may then be on its way
 }
 
 // Limits bound a call; a zero is none, but 30 s to connect and between bytes of the request.
@@ -39,7 +42,7 @@ type Limits struct {
 type Call struct {
 	pool *Pool
 	up   *upstream
-	far  *stream // of an HTTP/2 call, which has no upstream
+	far  *h2.Stream // of an HTTP/2 call, which has no upstream
 	out  *Outgoing
 	lim  Limits
 	head []byte // of the request
@@ -63,6 +66,7 @@ type Call struct {
 	framed bodyFraming
 	chunks chunkDecoder
 	reuse  bool  // the connection
+	again  bool  // it has been sent a second time, over HTTP/2
 	ended  bool  // the body has been read to its end
 	broken error // of the body's framing, behind what was given last
 
@@ -96,7 +100,7 @@ func (c *Call) Length() int64 { return c.length }
 // Trailers are the fields behind a chunked body, once it has been read to its end.
 func (c *Call) Trailers() []Field {
 	if c.far != nil {
-		return c.far.trailers()
+		return appendFar(nil, c.far.Trailers())
 	}
 	return c.chunks.fields()
 }
@@ -120,7 +124,7 @@ func (p *Pool) Do(c *Call, out *Outgoing, lim Limits) error {
 // not may be.
 func (p *Pool) Send(c *Call, out *Outgoing, lim Limits) error {
 	c.begin(p, out, lim)
-	if p.h2 != nil {
+	if p.far != nil {
 		return c.sendFar()
 	}
 	if u := p.take(); u != nil {
@@ -137,7 +141,7 @@ func (c *Call) begin(p *Pool, out *Outgoing, lim Limits) {
 	c.r, c.w, c.bodyAt, c.brimful, c.lean, c.narrow = 0, 0, -1, false, false, false
 	c.status, c.fields, c.length, c.left, c.framed = 0, c.fields[:0], 0, 0, noBody
 	c.chunks.reset()
-	c.heard, c.reuse, c.ended, c.broken = false, false, false, nil
+	c.heard, c.reuse, c.again, c.ended, c.broken = false, false, false, false, nil
 	c.aborted.Store(false)
 }
 
@@ -166,7 +170,16 @@ func (c *Call) sendOn(u *upstream) error {
 	return c.fault("write", err, untouched)
 }
 
-func (c *Call) connect() (*upstream, error) {
+func (c *Call) connect() (u *upstream, err error) {
+	err = c.connecting(func(ctx context.Context, limit time.Duration) error {
+		u, err = c.pool.connect(ctx, limit)
+		return err
+	})
+	return u, err
+}
+
+// connecting has something done that Abort cancels, and gives it its limit.
+func (c *Call) connecting(do func(ctx context.Context, limit time.Duration) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c.setCancel(cancel)
@@ -175,7 +188,7 @@ func (c *Call) connect() (*upstream, error) {
 	if !c.lim.Total.IsZero() {
 		limit = max(min(limit, time.Until(c.lim.Total)), time.Nanosecond)
 	}
-	return c.pool.connect(ctx, limit)
+	return do(ctx, limit)
 }
 
 // setCancel names what Abort cancels; a call that is aborted already is cancelled at once.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http/httptrace"
 	"os"
 	"slices"
 	"time"
@@ -181,41 +182,34 @@ func (p *Pool) dialed(began time.Time, err error) {
 	p.mu.Unlock()
 }
 
-// dialFar connects for HTTP/2, in its turn.
-func (p *Pool) dialFar(ctx context.Context, network, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectLimit)
-	defer cancel()
-	if got := p.turn(ctx, connectLimit); got.err != nil {
-		return nil, got.err
-	}
-	began := time.Now()
-	nc, err := p.opt.Dial(ctx, network, addr)
-	if err != nil {
-		err = connectError(ctx, "connect", err)
-	}
-	p.dialed(began, err)
-	return nc, err
-}
-
 func (p *Pool) dial(ctx context.Context) (*upstream, error) {
-	nc, err := p.opt.Dial(ctx, "tcp", p.target.Host)
+	nc, err := p.reach(ctx)
 	if err != nil {
-		return nil, connectError(ctx, "connect", err)
-	}
-	if t, ok := nc.(*net.TCPConn); ok && p.opt.RecvBuffer > 0 {
-		t.SetReadBuffer(p.opt.RecvBuffer) // the system's size serves too
-	}
-	if p.target.TLS != nil {
-		tc := tls.Client(nc, p.target.TLS)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			nc.Close()
-			return nil, connectError(ctx, "tls", err)
-		}
-		nc = tc
+		return nil, err
 	}
 	u := &upstream{pool: p}
 	u.open(nc)
 	return u, nil
+}
+
+// reach opens a connection, through the TLS handshake.
+func (p *Pool) reach(ctx context.Context) (net.Conn, error) {
+	nc, err := p.opt.Dial(ctx, "tcp", p.target.Host)
+	if err != nil {
+		return nil, connectError(ctx, "connect", err)
+	}
+	if p.target.TLS == nil {
+		return nc, nil
+	}
+	tc := tls.Client(nc, p.target.TLS)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		return nil, connectError(ctx, "tls", err)
+	}
+	if t := httptrace.ContextClientTrace(ctx); t != nil && t.TLSHandshakeDone != nil {
+		t.TLSHandshakeDone(tc.ConnectionState(), nil)
+	}
+	return tc, nil
 }
 
 // connectError says how far a connection came that could not be opened.

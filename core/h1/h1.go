@@ -2,8 +2,9 @@
 // a client with pools that sends a request as segments and gives the answer's payload as it came.
 //
 // It refuses what two readers could understand differently (RFC 9112 11.2), keeps no buffer for an idle connection, and
-// writes framing anew on each side. HTTP/2 and TLS are the standard library's, behind the same [Exchange]. What requests
-// mean, which upstream is asked and what an answer says is the caller's.
+// writes framing anew on each side. HTTP/2 and TLS are the standard library's, behind the same [Exchange]; HTTP/2 to
+// upstreams is core/h2's, behind the same [Pool]. What requests mean, which upstream is asked and what an answer says is the
+// caller's.
 package h1
 
 import (

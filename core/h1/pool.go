@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"sync"
 	"time"
+
+	"github.com/penstock-gateway/penstock/core/h2"
 )
 
 // Target is an upstream authority.
@@ -27,9 +28,8 @@ type PoolOptions struct {
 	MaxDials   int           // connections that begin at once, see turns; 64
 	Idle       time.Duration // that a connection is kept; 90 s
 	HeadBytes  int           // of an answer's head; 64 KiB
-	RecvBuffer int           // SO_RCVBUF; 0: the system's
-	// HTTP2 speaks HTTP/2 by net/http, all calls over few connections; of the bounds above only Idle and HeadBytes hold
-	// then.
+	// HTTP2 speaks HTTP/2, many calls over each connection. MaxIdle then counts the calls that idle connections have room
+	// for.
 	HTTP2 bool
 	// Dial connects; nil: the system's dialer. An address guard sits here.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -40,7 +40,7 @@ type PoolOptions struct {
 type Pool struct {
 	target Target
 	opt    PoolOptions
-	h2     *http.Transport // of HTTP2; nil else
+	far    *h2.Client // of HTTP2; nil else
 
 	mu      sync.Mutex  // guards what follows
 	idle    []*upstream // oldest first
@@ -84,13 +84,16 @@ func NewPool(t Target, o PoolOptions) *Pool {
 	}
 	p := &Pool{target: t, opt: o, turns: turns{most: o.MaxDials}, lack: make(chan struct{}, 1)}
 	if o.HTTP2 {
-		p.h2 = p.transport()
+		p.far = p.farClient()
 	}
 	return p
 }
 
-// Stats tells how many connections are open, and how many of them idle; those of HTTP2 are not counted.
+// Stats tells how many connections are open, and how many of them idle.
 func (p *Pool) Stats() (open, idle int) {
+	if p.far != nil {
+		return p.far.Stats()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.open, len(p.idle)
@@ -98,8 +101,8 @@ func (p *Pool) Stats() (open, idle int) {
 
 // Close closes idle connections now and the others when their calls end.
 func (p *Pool) Close() {
-	if p.h2 != nil {
-		p.h2.CloseIdleConnections()
+	if p.far != nil {
+		p.far.Close()
 		return
 	}
 	p.mu.Lock()

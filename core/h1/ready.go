@@ -23,9 +23,9 @@ const (
 // KeepReady keeps n connections idle, resolved, open and through the TLS handshake, so that a call need not wait for them,
 // until ctx ends. It opens one at a time and never beside a call's own wait, leaves an upstream that refuses alone for
 // longer and longer, and rests while no call has come for ten minutes. What several keep ready of one pool adds up. With
-// HTTP2 it does nothing.
+// HTTP2 it keeps room for n calls, on connections that others may be using.
 func (p *Pool) KeepReady(ctx context.Context, n int) {
-	if p.h2 != nil || n <= 0 {
+	if n <= 0 {
 		return
 	}
 	p.addReady(n)
@@ -68,6 +68,13 @@ func (p *Pool) addReady(n int) {
 	p.mu.Unlock()
 }
 
+// asks takes note of a call over HTTP/2.
+func (p *Pool) asks() {
+	p.mu.Lock()
+	p.asked = time.Now()
+	p.mu.Unlock()
+}
+
 // lacking calls KeepReady where there are fewer idle connections than there should be. The pool is locked.
 func (p *Pool) lacking() {
 	if len(p.idle) < p.ready {
@@ -90,6 +97,9 @@ const mostLooked = 64
 
 // look closes idle connections that the upstream has closed, and says whether one of them had never been used.
 func (p *Pool) look() (lost bool) {
+	if p.far != nil {
+		return p.far.Lost()
+	}
 	var stirred []*upstream
 	p.mu.Lock()
 	kept := p.idle[:max(0, len(p.idle)-mostLooked)]
@@ -131,8 +141,11 @@ type Distance struct {
 }
 
 // Measure opens a connection, within ctx and ten seconds, and tells how long that took, without the look-up of the name.
-// The connection is kept for a call; with HTTP2, which has its own, it is closed.
+// The connection is kept for a call.
 func (p *Pool) Measure(ctx context.Context) (Distance, error) {
+	if p.far != nil {
+		return p.openIdle(ctx)
+	}
 	p.mu.Lock()
 	full := p.open >= p.opt.MaxConns || p.closed
 	if !full {
@@ -149,12 +162,17 @@ func (p *Pool) Measure(ctx context.Context) (Distance, error) {
 func (p *Pool) openIdle(ctx context.Context) (Distance, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	u, far, err := p.measured(ctx)
+	if p.far != nil {
+		return p.measured(ctx, func(ctx context.Context) error { return farError(ctx, p.far.Connect(ctx)) })
+	}
+	var u *upstream
+	far, err := p.measured(ctx, func(ctx context.Context) (err error) {
+		u, err = p.dial(ctx)
+		return err
+	})
 	switch {
 	case err != nil:
 		p.free()
-	case p.h2 != nil:
-		p.drop(u)
 	case !u.settle(min(2*(far.Connect+far.TLS)+mostSettle/100, mostSettle)):
 		p.drop(u)
 		err = &CallError{Phase: "tls", Err: errUnsettled, unsent: true}
@@ -167,8 +185,8 @@ func (p *Pool) openIdle(ctx context.Context) (Distance, error) {
 // errUnsettled says that an upstream ends connections before they are used, or says something on them unasked.
 var errUnsettled = errors.New("closed or written to by the upstream before a request")
 
-// measured is dial with the time that it takes.
-func (p *Pool) measured(ctx context.Context) (*upstream, Distance, error) {
+// measured has a connection opened, and gives the time that it takes.
+func (p *Pool) measured(ctx context.Context, open func(ctx context.Context) error) (Distance, error) {
 	var mu sync.Mutex // of several addresses of a name that are tried beside each other
 	begun, last := map[string]time.Time{}, time.Now()
 	var far Distance
@@ -186,18 +204,23 @@ func (p *Pool) measured(ctx context.Context) (*upstream, Distance, error) {
 				far.Connect = last.Sub(begun[addr])
 			}
 		},
+		TLSHandshakeDone: func(tls.ConnectionState, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			far.TLS = time.Since(last)
+		},
 	}
-	u, err := p.dial(httptrace.WithClientTrace(ctx, trace))
+	err := open(httptrace.WithClientTrace(ctx, trace))
 	mu.Lock()
 	defer mu.Unlock()
-	if err == nil && p.target.TLS != nil {
-		far.TLS = time.Since(last)
-	}
-	return u, far, err
+	return far, err
 }
 
 // wants takes leave to open a connection where too few are idle.
 func (p *Pool) wants() bool {
+	if p.far != nil {
+		return p.lacksRoom()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) >= min(p.ready, p.opt.MaxIdle) || p.open >= p.opt.MaxConns || p.closed {
@@ -205,6 +228,15 @@ func (p *Pool) wants() bool {
 	}
 	p.open++
 	return true
+}
+
+// lacksRoom says whether fewer calls over HTTP/2 would find room than should.
+func (p *Pool) lacksRoom() bool {
+	p.mu.Lock()
+	n := min(p.ready, p.opt.MaxIdle)
+	p.mu.Unlock()
+	open, _ := p.far.Stats()
+	return open < p.opt.MaxConns && p.far.Room() < n
 }
 
 // stock keeps a connection that no call has had.
