@@ -29,6 +29,7 @@ func (a *active) send() *sdk.Failure {
 		if f := a.outgoing(); f != nil {
 			return f
 		}
+		a.out.Whole = !a.Facts.Stream
 		faultpoint.Reach(faultpoint.Send)
 		a.rec.Slot.Sent()
 		lim := h1.Limits{Connect: a.terms.Connect, FirstByte: a.terms.FirstContent, Idle: a.terms.Idle, Total: a.firstContentBy()}
