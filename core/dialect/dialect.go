@@ -178,6 +178,7 @@ func (f *Facts) File(mime string, base64 int) {
 type ObserverOptions struct {
 	Stream    bool
 	HideUsage bool          // the gateway asked for usage and the client did not: it is cut
+	Encoding  string        // of vectors, as the client asked for it; see Facts
 	Doc       *jsonspan.Doc // memory to parse in while the observer is used; nil: its own
 }
 

@@ -33,6 +33,9 @@ func (a *active) whole() *sdk.Failure {
 // bodyAsWhole sends an answer that came as it was asked for.
 func (a *active) bodyAsWhole(body []byte) (f *sdk.Failure) {
 	body = pipe.WithoutMark(body)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
+	}
 	var out []byte
 	if a.plan.way.Pass {
 		out, f = a.passWhole(body)
@@ -90,16 +93,14 @@ func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
 		}
 		return body, nil
 	}
-	obs := a.Dialect.NewObserver(dialect.ObserverOptions{Doc: &a.seen})
+	obs := a.Dialect.NewObserver(dialect.ObserverOptions{Doc: &a.seen, Encoding: a.Facts.Encoding})
 	seen := obs.Whole(body)
 	a.rec.Usage, a.res.Reason = pipe.Told(obs.Usage()), obs.Finish()
 	switch {
 	case seen.Failure != nil:
 		return nil, a.inBody(seen.Failure, body)
-	case len(bytes.TrimSpace(body)) == 0:
-		return nil, sdk.Fail(sdk.UpstreamEmpty, "the provider's answer is empty")
-	case !seen.Done:
-		return nil, notUnderstood(body)
+	case !seen.Done: // it may be an error in a form that is no dialect's
+		return nil, a.inBody(notUnderstood(body), body)
 	case !seen.Content && !a.silent(a.rec.Usage, a.res.Reason):
 		return nil, saysNothing()
 	case seen.Cut:

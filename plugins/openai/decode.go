@@ -329,6 +329,12 @@ func knownErrors() []sdk.KnownError {
 		{At: typ, Equals: "engine_overloaded_error", Kind: "overloaded"},
 		{At: typ, Equals: "overloaded_error", Kind: "overloaded"},
 		{At: code, Equals: "503", Kind: "overloaded"},
+		// MiniMax, under a status of success (https://platform.minimax.io/docs/api-reference/errorcode).
+		{At: "/base_resp/status_code", Equals: "1002", Kind: "upstream_rate"},
+		{At: "/base_resp/status_code", Equals: "1039", Kind: "upstream_rate"},
+		{At: "/base_resp/status_code", Equals: "1004", Kind: "upstream_auth"},
+		{At: "/base_resp/status_code", Equals: "1008", Kind: "upstream_money"},
+		{At: "/base_resp/status_code", Equals: "1001", Kind: "timeout"},
 	}
 }
 

@@ -13,14 +13,15 @@ import (
 
 // NewObserver makes the reader of one native answer.
 func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
-	return &observer{doc: o.Memory()}
+	return &observer{doc: o.Memory(), encoding: o.Encoding}
 }
 
 // observer reads an answer that passes through, which is always whole.
 type observer struct {
-	usage  sdk.Usage
-	reason sdk.Reason
-	doc    *jsonspan.Doc
+	encoding string
+	usage    sdk.Usage
+	reason   sdk.Reason
+	doc      *jsonspan.Doc
 }
 
 // Usage is the usage seen.
@@ -57,7 +58,32 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 		}
 	}
 	o.reason = sdk.ReasonStop
-	return dialect.Seen{Done: true, Content: d.Len(data) > 0}
+	seen := dialect.Seen{Done: true, Content: d.Len(data) > 0}
+	if edits := o.recode(data); len(edits) > 0 {
+		segs, _ := jsonspan.Splice(nil, body, edits)
+		seen.Cut, seen.Out = true, bytes.Join(segs, nil)
+	}
+	return seen
+}
+
+// recode gives the edits that bring the vectors into the form that was asked for, which not all services heed: OpenAI's SDK
+// asks for base64 by itself, and one of its versions takes whatever comes for it. Forms that only some services have pass as
+// they are.
+func (o *observer) recode(data int) (edits []jsonspan.Edit) {
+	wrong := jsonspan.String
+	switch o.encoding {
+	case "", "float":
+	case "base64":
+		wrong = jsonspan.Array
+	default:
+		return nil
+	}
+	for item := range o.doc.Items(data) {
+		if v, ok := member(o.doc, item, "embedding"); ok && o.doc.Kind(v) == wrong {
+			edits = append(edits, o.doc.Replace(v, dialect.AppendVector(nil, o.doc.Raw(v), wrong == jsonspan.Array)))
+		}
+	}
+	return edits
 }
 
 // readError reads the error that an answer of success holds instead of its data; nil where there is none.

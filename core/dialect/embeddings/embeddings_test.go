@@ -140,3 +140,28 @@ func FuzzDialect(f *testing.F) {
 		}
 	})
 }
+
+// TestVectorsInAnotherForm: a service that does not heed encoding_format is heard in the form that was asked for.
+func TestVectorsInAnotherForm(t *testing.T) {
+	f := func(encoding, vector, want string) {
+		t.Helper()
+		o := Dialect{}.NewObserver(dialect.ObserverOptions{Encoding: encoding})
+		head, tail := `{"data":[{"index":0, "embedding": `, `,"x":1},{"index":1,"embedding":null}],"usage":{"prompt_tokens":3},"kept":true}`
+		got := head + vector + tail
+		if seen := o.Whole([]byte(got)); seen.Cut {
+			got = string(seen.Out)
+		}
+		if got != head+want+tail {
+			t.Errorf("%q: %s, want %s", encoding, got, head+want+tail)
+		}
+	}
+	const list, text = `[0.25,-1]`, `"AACAPgAAgL8="`
+	f("base64", list, text)
+	f("base64", text, text)
+	f("float", text, list)
+	f("", text, list)
+	f("", "[ 0.25 ]", "[ 0.25 ]")
+	f("base64_int8", text, text)
+	f("float", `"no vector"`, `"no vector"`)
+	f("base64", `["x"]`, `["x"]`)
+}
