@@ -1,8 +1,11 @@
 package main
 
 import (
+	"crypto/tls"
 	_ "embed"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,6 +86,23 @@ func (l *fileLoader) source() string {
 		return p
 	}
 	return l.path
+}
+
+// certificate reads the certificate of the listener for requests; nil where there is none.
+func certificate(cfg *config.Config) (*tls.Config, error) {
+	files := cfg.TLS
+	if files == nil {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		path := "tls.cert"
+		if missing := (*fs.PathError)(nil); errors.As(err, &missing) && missing.Path == files.Key {
+			path = "tls.key"
+		}
+		return nil, config.Diagnostics{cfg.Errorf(path, "files in PEM; paths are relative to the configuration", err.Error())}
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // render prints diagnostics with the lines that they are about, which may be a policy's.

@@ -123,7 +123,7 @@ func (f *explainFlags) compile(ctx context.Context) (*route.Explanation, error) 
 	host := newHost(log)
 	defer host.Close()
 	dialects := dialects()
-	b := &generation.Builder{Host: host, Dialects: dialects.Names(), Policies: policies.FS, Log: log}
+	b := &generation.Builder{Host: host, Dialects: dialects.Names(), Policies: policies.FS, Bundled: bundledNames[:], Log: log}
 	cfg, err := l.Read()
 	if err != nil {
 		return nil, (&process{loader: l}).refused(err)

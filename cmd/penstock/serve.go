@@ -157,7 +157,7 @@ func (p *process) prepare() error {
 	}
 	p.host = newHost(p.log)
 	speak := dialects()
-	p.builder = &generation.Builder{Host: p.host, Dialects: speak.Names(), Policies: policies.FS, Log: p.log}
+	p.builder = &generation.Builder{Host: p.host, Dialects: speak.Names(), Policies: policies.FS, Bundled: bundledNames[:], Log: p.log}
 	p.manager = generation.NewManager(p.loader, p.builder, p.log)
 	p.gateway = &gateway.Gateway{Generations: p.manager, Dialects: speak, Log: p.log, Access: p.access, Version: version()}
 	return nil

@@ -49,10 +49,13 @@ func judge(ctx context.Context, l *fileLoader) (config.Diagnostics, error) {
 	host := newHost(log)
 	defer host.Close()
 	speak := dialects()
-	b := &generation.Builder{Host: host, Dialects: speak.Names(), Policies: policies.FS, Log: log}
+	b := &generation.Builder{Host: host, Dialects: speak.Names(), Policies: policies.FS, Bundled: bundledNames[:], Log: log}
 	cfg, err := l.Read()
 	if err == nil {
 		err = b.Check(ctx, cfg)
+	}
+	if err == nil {
+		_, err = certificate(cfg)
 	}
 	var list config.Diagnostics
 	switch {

@@ -31,6 +31,7 @@ import (
 type Builder struct {
 	Host     *pluginhost.Host
 	Dialects []string // the client dialects that are served
+	Bundled  []string // the plugins that come with the gateway, for who misspells one
 	Log      *slog.Logger
 	Disabled *route.Disabled  // models that operators took out of service; nil: none
 	Policies fs.FS            // those that come with the gateway, by penstock/NAME; nil: none
@@ -126,7 +127,7 @@ func (c *compilation) provider(p *config.Provider) {
 	at := "providers." + p.ID
 	prog, err := c.Host.Find(c.cfg.PluginDirs, p.Plugin)
 	if err != nil {
-		c.fail(at+".plugin", "", "%v", err)
+		c.fail(at+".plugin", "bundled are "+strings.Join(c.Bundled, ", "), "%v", err)
 		return
 	}
 	o := pluginhost.AcquireOptions{SHA256: p.SHA256, MTLS: c.cfg.PluginMTLS}

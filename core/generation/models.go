@@ -90,6 +90,14 @@ func presetNames(m *sdk.Manifest) []string {
 	return names
 }
 
+func dialectNames(m *sdk.Manifest) []string {
+	names := make([]string, len(m.Dialects))
+	for i := range m.Dialects {
+		names[i] = m.Dialects[i].Name
+	}
+	return names
+}
+
 func shortHash(b []byte) string { return strconv.FormatUint(xxhash.Sum64(b), 36) }
 
 // models compiles the catalogue and binds each deployment to its provider.
@@ -144,11 +152,11 @@ func (c *compilation) deployment(m *config.Model, j int) *catalog.Deployment {
 		d.MaxOutput = orUnlimited(known, func(k *sdk.Capabilities) int { return k.MaxOutput })
 	}
 	if err := d.Prepare(c.Dialects); err != nil {
-		path := at + ".provider"
+		path, hint := at+".provider", ""
 		if conf.Dialect != "" {
-			path = at + ".dialect"
+			path, hint = at+".dialect", "it speaks "+strings.Join(dialectNames(p.Manifest), ", ")
 		}
-		c.fail(path, "", "%v", err)
+		c.fail(path, hint, "%v", err)
 		return nil
 	}
 	u := &relay.Upstream{Deployment: d, Pool: p.pool, Plugin: p.process, Credentials: p.credentials, Errors: p.errors, Places: p.places, Secrets: secretsOf(p.Provider.Credentials)}
