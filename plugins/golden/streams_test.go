@@ -87,6 +87,9 @@ done`},
 		{"response.done that failed", "openai-responses", `
 data: {"type":"response.done","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"slower"},"output":[]}}
 `, `failed upstream_rate "slower" type "" code "rate_limit_exceeded"`},
+		{"an error beside the response", "openai-responses", `
+data: {"type":"response.failed","response":{"status":"failed","error":null,"output":[]},"error":{"message":"it broke","type":"server_error","code":"upstream_error"}}
+`, `failed upstream_error "it broke" type "server_error" code "upstream_error"`},
 		{"response.error", "openai-responses", `
 data: {"type":"response.error","error":{"code":"too_many_requests","message":"slower"}}
 `, `failed upstream_rate "slower" type "" code "too_many_requests"`},

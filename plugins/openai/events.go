@@ -92,7 +92,11 @@ func (d *response) event(root sdk.Node, out *sdk.Events) error {
 	case typ.Is("response.failed"), typ.Is("response.cancelled"):
 		r := root.Get("response")
 		tellUsage(r, out)
-		d.fail(failed(r, ""), out)
+		f := failed(r, "")
+		if f == nil {
+			f = failed(root, "") // beside the response, where some services have it
+		}
+		d.fail(f, out)
 	case typ.Is("error"), typ.Is("response.error"):
 		d.fail(failed(root, "error"), out)
 	case typ.Is("keepalive"), typ.Is("ping"):

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"strconv"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
@@ -20,6 +21,7 @@ type observer struct {
 	counts    counts
 	reason    sdk.Reason
 	doc       *jsonspan.Doc
+	edits     []jsonspan.Edit // what the text that is being read lacks
 }
 
 // Usage is what the usage objects so far come to.
@@ -51,10 +53,35 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 	if fail := readError(o.doc, string(f.Event) == "error"); fail != nil {
 		return dialect.Seen{Failure: fail}
 	}
+	o.edits = o.edits[:0]
 	seen := o.event()
 	o.committed = o.committed || seen.Content
+	if len(o.edits) > 0 {
+		t, _ := member(o.doc, 0, "type")
+		seen.Cut, seen.Out = true, frame.AppendSSE(nil, string(o.doc.Inner(t)), o.edited(data))
+	}
 	return seen
 }
+
+// fill sees to it that an object has its usage, which clients read without asking whether it is there; some compatible
+// services leave it out.
+func (o *observer) fill(obj int, usage string) {
+	switch v, ok := o.doc.Member(obj, "usage"); {
+	case !ok:
+		o.edits = append(o.edits, o.doc.Insert(obj, "usage", []byte(usage)))
+	case o.doc.Kind(v) == jsonspan.Null:
+		o.edits = append(o.edits, o.doc.Replace(v, []byte(usage)))
+	}
+}
+
+// edited is the text with its edits.
+func (o *observer) edited(text []byte) []byte {
+	segs, _ := jsonspan.Splice(nil, text, o.edits)
+	return bytes.Join(segs, nil)
+}
+
+// noUsage is the usage of a message of which none is known.
+const noUsage = `{"input_tokens":0,"output_tokens":0}`
 
 // part says whether the name of an event tells that it is a piece of the answer and not its end.
 func part(name []byte) bool {
@@ -74,7 +101,8 @@ func (o *observer) event() dialect.Seen {
 	}
 	switch string(d.Inner(t)) {
 	case "message_start":
-		if m, ok := member(d, 0, "message"); ok {
+		if m, ok := member(d, 0, "message"); ok && d.Kind(m) == jsonspan.Object {
+			o.fill(m, noUsage)
 			return dialect.Seen{Content: o.message(m)}
 		}
 	case "content_block_start":
@@ -85,6 +113,7 @@ func (o *observer) event() dialect.Seen {
 		return dialect.Seen{Content: ok && says(d, b)}
 	case "message_delta":
 		o.usage(0)
+		o.fill(0, `{"output_tokens":`+strconv.FormatInt(o.counts.Output, 10)+`}`)
 		if m, ok := member(d, 0, "delta"); ok {
 			return dialect.Seen{Content: o.stop(m)}
 		}
@@ -107,7 +136,13 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 		_, counted := member(d, 0, "input_tokens")
 		return dialect.Seen{Done: counted, Content: counted}
 	}
-	return dialect.Seen{Done: true, Content: o.message(0)}
+	o.edits = o.edits[:0]
+	o.fill(0, noUsage)
+	seen := dialect.Seen{Done: true, Content: o.message(0)}
+	if len(o.edits) > 0 {
+		seen.Cut, seen.Out = true, o.edited(body)
+	}
+	return seen
 }
 
 // message reads a message. The one that a stream starts with is empty as a rule; where code of a server tool calls the

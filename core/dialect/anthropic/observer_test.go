@@ -87,6 +87,7 @@ func TestStream(t *testing.T) {
 			messageDelta(`"end_turn"`, `{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":64}`)), "stop in 2+2000+45123 out 64+0"},
 		{"a correction", sse(`{"type":"message_start","message":{"usage":{"input_tokens":8834,"output_tokens":0}}}`,
 			messageDelta(`"end_turn"`, `{"input_tokens":18,"output_tokens":426,"cache_creation_input_tokens":0,"cache_read_input_tokens":8831}`)), "stop in 18+8831+0 out 426+0"},
+		{"an input of nothing corrects nothing", sse(start, messageDelta(`"end_turn"`, `{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":5}`)), "stop in 10+0+0 out 5+0"},
 		{"null corrects nothing", sse(start, messageDelta(`null`, `{"input_tokens":null,"output_tokens":5}`)), "in 10+0+0 out 5+0"},
 		{"thinking tokens", sse(messageDelta(`"max_tokens"`, `{"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}`)), "content length in 0+0+0 out 20+30"},
 		{"below zero", sse(messageDelta(`"end_turn"`, `{"output_tokens":-5}`)), "disputed stop in 0+0+0 out 0+0"},
@@ -114,6 +115,27 @@ func TestStream(t *testing.T) {
 				t.Errorf("the stream changed on its way:\n%s", got.Out)
 			}
 		})
+	}
+}
+
+// TestUsageThatIsMissing: clients read it without asking whether it is there.
+func TestUsageThatIsMissing(t *testing.T) {
+	f := func(stream, want []byte) {
+		t.Helper()
+		got := dialecttest.Observe(t, Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true}), stream)
+		if !bytes.Equal(got.Out, want) {
+			t.Errorf("%s\nbecame\n%s\nwant\n%s", stream, got.Out, want)
+		}
+	}
+	const bare, filled = `{"type":"message_start","message":{"id":"m"}}`, `{"type":"message_start","message":{"id":"m","usage":{"input_tokens":0,"output_tokens":0}}}`
+	f(sse(bare, textDelta), sse(filled, textDelta))
+	f(sse(`{"type":"message_start","message":{"usage":null,"id":"m"}}`), sse(`{"type":"message_start","message":{"usage":{"input_tokens":0,"output_tokens":0},"id":"m"}}`))
+	f(sse(start, textDelta, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`), sse(start, textDelta, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`))
+	f([]byte("data: "+bare+"\n\n"), sse(filled))
+	f(sse(`{"type":"message_start"}`, `{"type":"message_start","message":null}`), sse(`{"type":"message_start"}`, `{"type":"message_start","message":null}`))
+	o := Dialect{}.NewObserver(dialect.ObserverOptions{})
+	if seen := o.Whole([]byte(`{"type":"message","content":[{"type":"text","text":"a"}]}`)); string(seen.Out) != `{"type":"message","content":[{"type":"text","text":"a"}],"usage":{"input_tokens":0,"output_tokens":0}}` || !seen.Done || !seen.Content || o.Usage().Known {
+		t.Errorf("a whole message: %+v", seen)
 	}
 }
 

@@ -56,6 +56,8 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 		return dialect.Seen{Done: true}
 	case o.doc.Parse(data, jsonspan.Limits{AllowDuplicates: true}) != nil: // clients would fail to read it
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
+	case len(data) <= maxIdle && string(f.Event) != "error" && o.idle():
+		return dialect.Seen{Cut: true}
 	case o.committed && plain(data):
 		return dialect.Seen{}
 	}
@@ -67,6 +69,23 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 		o.cut(f, data, &seen)
 	}
 	return seen
+}
+
+// maxIdle is about the longest sign of life in bytes.
+const maxIdle = 128
+
+// idle says whether the parsed text is no chunk but a sign of life, as some services send them: clients look for choices in
+// whatever has data.
+func (o *observer) idle() bool {
+	d := o.doc
+	if d.Kind(0) != jsonspan.Object {
+		return d.Kind(0) == jsonspan.Null
+	}
+	if _, ok := member(d, 0, "choices"); ok {
+		return false
+	}
+	t, ok := member(d, 0, "type")
+	return d.Len(0) == 0 || ok && (d.Is(t, "ping") || d.Is(t, "keepalive") || d.Is(t, "heartbeat"))
 }
 
 // Whole looks at a whole body. Done says that it is an answer of this dialect at all.

@@ -122,6 +122,24 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestSignsOfLife: what is no chunk but only says that the service is there is not for clients, before content and after.
+func TestSignsOfLife(t *testing.T) {
+	a, b := chunk(`{"content":"a"}`, "null"), chunk(`{"content":"b"}`, "null")
+	for _, sign := range []string{"data: null\n\n", "data: {}\n\n", "event: ping\ndata: {}\n\n", "data: {\"type\":\"ping\"}\n\n", "event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":3}\n\n"} {
+		stream := bytes.Join([][]byte{[]byte(sign), sse(a), []byte(sign), sse(b)}, nil)
+		got := dialecttest.Observe(t, Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true}), stream)
+		if want := sse(a, b); !bytes.Equal(got.Out, want) {
+			t.Errorf("%q: %s, want %s", sign, got.Out, want)
+		}
+	}
+	for _, kept := range []string{"event: error\ndata: {}\n\n", "data: {\"type\":\"ping\",\"choices\":[]}\n\n", "data: {\"type\":\"news\"}\n\n", "data: [1]\n\n"} {
+		got := dialecttest.Observe(t, Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true}), []byte(kept))
+		if got.Failure == nil && string(got.Out) != kept {
+			t.Errorf("%q: %q, want it kept", kept, got.Out)
+		}
+	}
+}
+
 func TestWhole(t *testing.T) {
 	tests := []struct{ name, body, want string }{
 		{"text", `{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, "content done stop in 10+0+0 out 2+0"},

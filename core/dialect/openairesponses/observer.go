@@ -80,7 +80,11 @@ func (o *observer) event() dialect.Seen {
 		return dialect.Seen{}
 	case "response.completed", "response.incomplete", "response.failed", "response.done": // the last is OpenRouter's
 		r, _ := member(d, 0, "response")
-		return o.response(r)
+		seen := o.response(r)
+		if e, ok := member(d, 0, "error"); ok { // beside the response, where some services have it
+			seen = dialect.Seen{Failure: errorObject(d, e)}
+		}
+		return seen
 	case "error", "response.error":
 		if e, ok := member(d, 0, "error"); ok {
 			return dialect.Seen{Failure: errorObject(d, e)}

@@ -74,6 +74,11 @@ func TestObserver(t *testing.T) {
 	f("failed", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamRate, Message: "slow", Code: "rate_limit_exceeded"}}, created,
 		end("failed", `,"error":{"code":"rate_limit_exceeded","message":"slow"}`))
 	f("failed without a word", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamError, Message: "the provider's response failed"}}, end("failed", ""))
+	f("an error beside the response", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamError, Message: "m", Code: "upstream_error"}},
+		`{"type":"response.failed","response":{"status":"failed","error":null,"output":[]},"error":{"message":"m","type":"server_error","code":"upstream_error"}}`)
+	f("response.error", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamError, Message: "m"}}, `{"type":"response.error","error":{"message":"m"}}`)
+	f("response.done", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonStop}, `{"type":"response.output_text.delta","delta":"a"}`,
+		`{"type":"response.done","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}]}}`)
 	f("flat error", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamError, Message: "m", Code: "server_error"}}, `{"type":"error","code":"server_error","message":"m","param":null}`)
 	f("error object", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.UpstreamMoney, Message: "m", Code: "insufficient_quota"}}, `{"type":"error","error":{"type":"insufficient_quota","code":"insufficient_quota","message":"m"}}`)
 	f("chat-style error", dialecttest.Observed{Failure: &sdk.Failure{Kind: sdk.Overloaded, Message: "m", Code: "503"}}, `{"error":{"message":"m","code":503}}`)
