@@ -114,7 +114,7 @@ func TestRestart(t *testing.T) {
 		}
 	})
 	slices.Sort(got)
-	want := []string{"admin.listen", "admin.token", "counters", "limits.head", "limits.head_timeout", "listen", "store", "tls"}
+	want := []string{"admin.listen", "admin.token", "counters", "limits.head", "limits.head_timeout", "listen", "store.durability", "store.url", "tls"}
 	if !slices.Equal(got, want) {
 		t.Errorf("x-restart at %q, want %q", got, want)
 	}

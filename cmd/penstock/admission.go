@@ -16,7 +16,7 @@ func (p *process) openAdmission() error {
 	if p.counters, err = limits.Open(cfg.CountersURL, time.Now(), p.log); err != nil {
 		return &exitError{exitFailure, err.Error()}
 	}
-	p.gateway.Admission = admit.New(admit.Options{Counters: p.counters, Store: p.store, Seals: p.seals, Flush: p.gateway.Ledger.Flush, Log: p.log})
+	p.gateway.Admission = admit.New(admit.Options{Counters: p.counters, Store: p.store, Flush: p.gateway.Ledger.Flush, Log: p.log})
 	return nil
 }
 

@@ -134,7 +134,7 @@ func newCredentialsRotate() *cobra.Command {
 		Use:   "rotate",
 		Short: "Encrypt all credentials anew with the key of store.encryption.key",
 		Long: "Encrypt all credentials anew with the key of store.encryption.key. To change it: move the old text to\n" +
-			"store.encryption.previous, set a new key, start the gateways again, run this, and take the old text out.",
+			"store.encryption.previous, set a new key, reload every gateway, run this, and take the old text out.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var done keyring.Resealed

@@ -177,15 +177,33 @@ func (b *bringing) told() {
 	}
 }
 
-// sealedAnew: the encryption key is changed, and the old one reads until all is encrypted anew.
+// reload changes the settings of the store while the gateway runs, and gives what is said of it.
+func (b *bringing) reload(store string, want int) string {
+	b.t.Helper()
+	b.rewrite(bringingText(b.up, store))
+	_, said, code := b.run("reload")
+	if code != want {
+		b.t.Fatalf("reload with %q: exit code %d, want %d: %s", store, code, want, said)
+	}
+	return said
+}
+
+// sealedAnew: the encryption key is changed by reloads, and the old one reads until all is encrypted anew; to leave it out
+// before is refused, and changes nothing.
 func (b *bringing) sealedAnew() {
-	b.restartWith("store: {encryption: {key: " + secondKey + ", previous: [" + firstKey + "]}}")
+	b.reload("store: {encryption: {key: "+secondKey+", previous: ["+firstKey+"]}}", 0)
 	b.goesOut("with the old key among the previous", b.laptop, ofKey, 200)
+	if said := b.reload("store: {encryption: {key: "+secondKey+"}}", exitInvalid); !strings.Contains(said, "2 credentials of the store are encrypted by the key") {
+		b.t.Errorf("without the old key: %s", said)
+	}
+	b.goesOut("as before the reload that was refused", b.laptop, ofKey, 200)
 	if said := b.must("credentials", "rotate"); !strings.HasPrefix(said, "2 encrypted anew") {
 		b.t.Errorf("rotate: %s", said)
 	}
-	b.restartWith("store: {encryption: {key: " + secondKey + "}}")
+	b.reload("store: {encryption: {key: "+secondKey+"}}", 0)
 	b.goesOut("with the new key alone", b.laptop, ofKey, 200)
+	b.restart()
+	b.goesOut("and after a restart", b.laptop, ofKey, 200)
 	if said := b.must("credentials", "rotate"); !strings.HasPrefix(said, "0 encrypted anew") {
 		b.t.Errorf("rotate again: %s", said)
 	}

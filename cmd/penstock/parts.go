@@ -95,7 +95,7 @@ func (p *process) servers(cfg *config.Config, l listeners) error {
 	if err != nil {
 		return err
 	}
-	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Decisions: p.gateway.Decisions, Health: p.builder.Health, Addresses: p.builder, Audit: p.store, Keyring: &keyring.Keyring{Store: p.store, Seals: p.seals}, Token: p.token, Hosts: []string{host}, Log: p.log}
+	a := &admin.Server{Generations: p.manager, Plugins: p.host, Explainer: p.gateway, Ledger: p.gateway.Ledger, Rows: p.store, Disabled: p.disabled, Decisions: p.gateway.Decisions, Health: p.builder.Health, Addresses: p.builder, Audit: p.store, Keyring: &keyring.Keyring{Store: p.store}, Token: p.token, Hosts: []string{host}, Log: p.log}
 	p.admin = a.NewHTTP()
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/penstock-gateway/penstock/core/config"
-	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/gateway"
 	"github.com/penstock-gateway/penstock/core/generation"
 	"github.com/penstock-gateway/penstock/core/h1"
@@ -73,7 +72,6 @@ type process struct {
 	loader   *fileLoader
 	host     *pluginhost.Host
 	store    *store.Store
-	seals    *credential.Seals // of what the store keeps encrypted
 	counters limits.Counters
 	builder  *generation.Builder
 	manager  *generation.Manager

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/health"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/store"
@@ -15,13 +14,6 @@ func (p *process) openStore(ctx context.Context) error {
 	cfg, err := p.loader.Read()
 	if err != nil {
 		return p.refused(err)
-	}
-	previous := make([]string, len(cfg.Encryption.Previous))
-	for i, key := range cfg.Encryption.Previous {
-		previous[i] = key.Reveal()
-	}
-	if p.seals, err = credential.NewSeals(cfg.Encryption.Key.Reveal(), previous...); err != nil {
-		return &exitError{exitFailure, err.Error()}
 	}
 	p.store, err = store.Open(ctx, store.Options{URL: cfg.StoreURL, Dir: p.state, Durable: cfg.Durability == "power", Log: p.log})
 	if err != nil {

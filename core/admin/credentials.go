@@ -35,7 +35,12 @@ func (s *Server) removeCredential(w http.ResponseWriter, r *http.Request) {
 
 // resealCredentials encrypts all anew, by the newest key.
 func (s *Server) resealCredentials(w http.ResponseWriter, r *http.Request) {
-	done, err := s.Keyring.Reseal(r.Context(), actor(r))
+	g := s.holding(w)
+	if g == nil {
+		return
+	}
+	defer g.Release()
+	done, err := s.Keyring.Reseal(r.Context(), actor(r), g)
 	if err != nil {
 		s.refuse(w, "credentials", err)
 		return

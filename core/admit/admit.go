@@ -11,7 +11,6 @@ package admit
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/credential"
@@ -41,6 +40,8 @@ type Directory interface {
 	FindOrganisation(name string) *Organisation
 	// FailClosed says whether requests are refused while store or counters do not answer.
 	FailClosed() bool
+	// Seals gives the encryption keys of the credentials in the store; nil: none of them can be decrypted.
+	Seals() *credential.Seals
 }
 
 // Starter is a read that requests share and that does not depend on who asks: it begins while the key is looked up.
@@ -52,9 +53,8 @@ type Starter interface {
 // Options are what an admitter stands on.
 type Options struct {
 	Counters limits.Counters
-	Store    Store             // nil: there are no keys but configured ones, and budgets begin at nothing
-	Seals    *credential.Seals // of the credentials in the store; nil: none of them can be decrypted
-	Warm     []Starter         // the routing's reads
+	Store    Store     // nil: there are no keys but configured ones, and budgets begin at nothing
+	Warm     []Starter // the routing's reads
 	// Flush has the rows of calls that have ended written; nil: there are none. The ledger's sums are read behind it, where it
 	// does not last long.
 	Flush func(context.Context) error
@@ -68,20 +68,18 @@ type Admitter struct {
 	keys          records
 	teams         *Read[map[string]*Team]
 	organisations *Read[map[string]*Organisation]
-	own           *Read[map[store.Owner]purse]
+	own           *Read[*sealed]
+	purses        purses
 	spending      spending
-	seals         *credential.Seals
 	warm          []Starter
 	flush         func(context.Context) error
 	cancel        []func()
 	log           *slog.Logger
-
-	ownBefore atomic.Pointer[map[store.Owner]purse] // as it was last read
 }
 
 // New makes an admitter. It closes neither the store nor the counters.
 func New(o Options) *Admitter {
-	a := &Admitter{counters: o.Counters, store: o.Store, seals: o.Seals, warm: o.Warm, flush: o.Flush, log: o.Log}
+	a := &Admitter{counters: o.Counters, store: o.Store, warm: o.Warm, flush: o.Flush, log: o.Log}
 	if a.store == nil {
 		return a
 	}

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/store"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -157,6 +158,7 @@ type directory struct {
 	teams  map[string]*Team
 	of     map[string]*Organisation
 	closed bool
+	seals  *credential.Seals
 }
 
 func (d *directory) FindKey(sum [32]byte) *Key  { return d.keys[sum] }
@@ -164,7 +166,8 @@ func (d *directory) FindTeam(name string) *Team { return d.teams[name] }
 func (d *directory) FindOrganisation(name string) *Organisation {
 	return d.of[name]
 }
-func (d *directory) FailClosed() bool { return d.closed }
+func (d *directory) FailClosed() bool         { return d.closed }
+func (d *directory) Seals() *credential.Seals { return d.seals }
 
 // admitter makes one in the bubble's time, closed at its end.
 func admitter(s *slowStore, warm ...Starter) (*Admitter, func()) {

@@ -3,6 +3,8 @@ package admit
 import (
 	"context"
 	"crypto/sha256"
+	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-gateway/penstock/core/config"
 	"github.com/penstock-gateway/penstock/core/credential"
@@ -18,7 +20,7 @@ type Own struct {
 	Credentials []OwnCredential // in the order in which they are asked with
 	Broken      bool            // one of them cannot be decrypted: none is to be used, nor the operator's in their place
 
-	version [sha256.Size]byte // of what the store has
+	version [sha256.Size]byte // of what the store has, and of which of it there is a key for
 }
 
 // OwnCredential is one of them.
@@ -87,16 +89,17 @@ func (a *Admitter) Brought(ctx context.Context, d Directory, key *Key) (b Brough
 	b.key = key
 	b.purses[0], b.purses[2] = key.brings, key.teamBrings
 	if a.store != nil && key.Account != nil {
-		stored, err := a.own.Get(ctx, !d.FailClosed())
+		of, err := a.own.Get(ctx, !d.FailClosed())
 		switch {
-		case err == nil && len(stored) > 0:
+		case err == nil && len(of.rows) > 0:
+			stored := a.opened(of, d.Seals())
 			id := key.ID
 			if id == "" {
 				id = key.Name
 			}
 			b.purses[1] = stored[store.Owner{Kind: store.OwnedByKey, ID: id}]
 			b.purses[3] = stored[store.Owner{Kind: store.OwnedByTeam, ID: key.Team}]
-		case err != nil && (a.seals.By() != "" || d.FailClosed()):
+		case err != nil && (d.Seals().By() != "" || d.FailClosed()):
 			return b, a.storeDown("credentials", err)
 		}
 	}
@@ -106,41 +109,83 @@ func (a *Admitter) Brought(ctx context.Context, d Directory, key *Key) (b Brough
 	return b, nil
 }
 
-// readOwn reads and decrypts all credentials of the store. What has not changed since the last time stays the same Own.
-func (a *Admitter) readOwn(ctx context.Context) (map[store.Owner]purse, error) {
+// sealed is the credentials of the store as they were read, those of one owner for one provider beside each other.
+type sealed struct{ rows []store.Credential }
+
+// purses are the credentials of the store as they were last decrypted.
+type purses struct {
+	last atomic.Pointer[decrypted]
+	mu   sync.Mutex // held while they are decrypted anew
+}
+
+// decrypted is what some keys made of what was read.
+type decrypted struct {
+	of  *sealed
+	by  *credential.Seals
+	all map[store.Owner]purse
+}
+
+// readOwn reads all credentials of the store, and decrypts them with the keys that were last in use.
+func (a *Admitter) readOwn(ctx context.Context) (*sealed, error) {
 	rows, err := a.store.Credentials(ctx)
 	if err != nil {
 		return nil, err
 	}
-	before := a.ownBefore.Load()
+	of := &sealed{rows}
+	if last := a.purses.last.Load(); last != nil {
+		a.opened(of, last.by)
+	}
+	return of, nil
+}
+
+// opened gives what was read, decrypted by some keys: anew where it was read anew, or where the keys are others. What has not
+// changed meanwhile stays the same Own.
+func (a *Admitter) opened(of *sealed, by *credential.Seals) map[store.Owner]purse {
+	last := a.purses.last.Load()
+	if last != nil && last.of == of && last.by == by {
+		return last.all
+	}
+	a.purses.mu.Lock()
+	defer a.purses.mu.Unlock()
+	if last = a.purses.last.Load(); last != nil && last.of == of && last.by == by {
+		return last.all
+	}
+	var before map[store.Owner]purse
+	if last != nil {
+		before = last.all
+	}
+	all := a.open(of.rows, by, before)
+	a.purses.last.Store(&decrypted{of, by, all})
+	return all
+}
+
+// open decrypts credentials.
+func (a *Admitter) open(rows []store.Credential, by *credential.Seals, before map[store.Owner]purse) map[store.Owner]purse {
 	all := map[store.Owner]purse{}
 	for len(rows) > 0 {
 		n := 1
 		for n < len(rows) && rows[n].Owner == rows[0].Owner && rows[n].Provider == rows[0].Provider {
 			n++
 		}
-		o := a.open(rows[:n], before)
+		o := a.openOne(rows[:n], by, before)
 		if all[rows[0].Owner] == nil {
 			all[rows[0].Owner] = purse{}
 		}
 		all[rows[0].Owner][o.Provider] = o
 		rows = rows[n:]
 	}
-	a.ownBefore.Store(&all)
-	return all, nil
+	return all
 }
 
-// open decrypts the credentials of one owner for one provider.
-func (a *Admitter) open(rows []store.Credential, before *map[store.Owner]purse) *Own {
-	o := &Own{Kind: rows[0].Owner.Kind, Provider: rows[0].Provider, version: versionOf(rows)}
-	if before != nil {
-		if old := (*before)[rows[0].Owner][o.Provider]; old != nil && old.version == o.version {
-			return old
-		}
+// openOne decrypts the credentials of one owner for one provider.
+func (a *Admitter) openOne(rows []store.Credential, by *credential.Seals, before map[store.Owner]purse) *Own {
+	o := &Own{Kind: rows[0].Owner.Kind, Provider: rows[0].Provider, version: versionOf(rows, by)}
+	if old := before[rows[0].Owner][o.Provider]; old != nil && old.version == o.version {
+		return old
 	}
 	for i := range rows {
 		r := &rows[i]
-		values, err := a.seals.Open(credential.Binding{Kind: r.Owner.Kind, Owner: r.Owner.ID, Provider: r.Provider, Name: r.Name}, r.SealedBy, r.Sealed)
+		values, err := by.Open(credential.Binding{Kind: r.Owner.Kind, Owner: r.Owner.ID, Provider: r.Provider, Name: r.Name}, r.SealedBy, r.Sealed)
 		if err != nil {
 			a.log.Error("credential: it cannot be decrypted, its owner's requests are refused", r.Owner.Kind, r.Owner.ID,
 				"provider", r.Provider, "credential", r.Name, "error", err)
@@ -152,13 +197,18 @@ func (a *Admitter) open(rows []store.Credential, before *map[store.Owner]purse) 
 	return o
 }
 
-// versionOf tells what the store has for an owner and a provider from what it had before: what is sealed is never twice
-// the same.
-func versionOf(rows []store.Credential) (sum [sha256.Size]byte) {
+// versionOf tells what the store has for an owner and a provider from what it had before, and what can be decrypted of it
+// from what could: what is sealed is never twice the same.
+func versionOf(rows []store.Credential, by *credential.Seals) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for i := range rows {
 		sealed := sha256.Sum256(rows[i].Sealed)
 		h.Write(sealed[:])
+		if by.Opens(rows[i].SealedBy) {
+			h.Write([]byte{1})
+		} else {
+			h.Write([]byte{0})
+		}
 	}
 	h.Sum(sum[:0])
 	return sum

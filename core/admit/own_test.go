@@ -29,9 +29,9 @@ func (s *slowStore) sealed(t *testing.T, seals *credential.Seals, o store.Owner,
 	s.creds = append(s.creds, c)
 }
 
-func sealsOf(t *testing.T, newest string) *credential.Seals {
+func sealsOf(t *testing.T, newest string, previous ...string) *credential.Seals {
 	t.Helper()
-	seals, err := credential.NewSeals(newest)
+	seals, err := credential.NewSeals(newest, previous...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,15 +47,16 @@ func TestBrought(t *testing.T) {
 	s.sealed(t, seals, store.Owner{Kind: store.OwnedByTeam, ID: "search"}, "b", "of the team")
 	s.sealed(t, seals, store.Owner{Kind: store.OwnedByTeam, ID: "search"}, "c", "of the team, stored")
 	s.sealed(t, sealsOf(t, "an encryption key that nobody has now"), store.Owner{Kind: store.OwnedByTeam, ID: "search"}, "d", "lost")
-	a := New(Options{Counters: limits.NewMemory(time.Now()), Store: s, Seals: seals, Log: slog.New(slog.DiscardHandler)})
+	a := New(Options{Counters: limits.NewMemory(time.Now()), Store: s, Log: slog.New(slog.DiscardHandler)})
 	defer a.Close()
+	in := &directory{seals: seals}
 	own := config.Own{First: true, Credentials: []config.OwnCredential{{Provider: "c"}}}
 	team := ConfiguredTeam(&config.Team{Name: "search", Own: own})
 	key, err := StoredKey(&store.Key{ID: "id-ci", Name: "ci", Settings: []byte(`{}`)}, team, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, f := a.Brought(context.Background(), &directory{}, key)
+	b, f := a.Brought(context.Background(), in, key)
 	kind(t, "brought", f, sdk.KindNone)
 	for _, c := range []struct {
 		provider, secret, owner string
@@ -77,7 +78,7 @@ func TestBrought(t *testing.T) {
 	before, _, _ := b.For("a")
 	gone, _, _ := b.For("b")
 	s.change(func() { s.creds = s.creds[:1] })
-	b, _ = a.Brought(context.Background(), &directory{}, key)
+	b, _ = a.Brought(context.Background(), in, key)
 	if o, _, _ := b.For("a"); o != before {
 		t.Error("a credential that has not changed was made anew")
 	}
@@ -85,8 +86,52 @@ func TestBrought(t *testing.T) {
 		t.Error("a credential that was removed is still there")
 	}
 	stranger, _ := StoredKey(&store.Key{ID: "id-other", Name: "ci", Settings: []byte(`{}`)}, nil, nil)
-	if b, _ := a.Brought(context.Background(), &directory{}, stranger); b.Any() {
+	if b, _ := a.Brought(context.Background(), in, stranger); b.Any() {
 		t.Error("a key of the same name has what another brought")
+	}
+}
+
+// TestSealsChange: a generation with other encryption keys decrypts what its own can, and what the others could stays theirs:
+// what both can is the same to both.
+func TestSealsChange(t *testing.T) {
+	const oldKey, newKey = "an encryption key for these tests alone", "another one, for the same tests alone"
+	old, both, alone := sealsOf(t, oldKey), sealsOf(t, newKey, oldKey), sealsOf(t, newKey)
+	s := &slowStore{}
+	team := store.Owner{Kind: store.OwnedByTeam, ID: "search"}
+	s.sealed(t, old, team, "a", "by the old key")
+	s.sealed(t, alone, team, "b", "by the new key")
+	a := New(Options{Counters: limits.NewMemory(time.Now()), Store: s, Log: slog.New(slog.DiscardHandler)})
+	defer a.Close()
+	key := ConfiguredKey(&config.Key{Name: "ci"}, ConfiguredTeam(&config.Team{Name: "search"}), nil)
+	find := func(in *credential.Seals, provider string) *Own {
+		t.Helper()
+		b, f := a.Brought(context.Background(), &directory{seals: in}, key)
+		kind(t, "brought", f, sdk.KindNone)
+		o, _, _ := b.For(provider)
+		if o == nil {
+			t.Fatalf("%s: nothing", provider)
+		}
+		return o
+	}
+	first := find(old, "a")
+	for _, c := range []struct {
+		what     string
+		in       *credential.Seals
+		provider string
+		broken   bool
+	}{
+		{"the old key", old, "a", false}, {"the old key", old, "b", true},
+		{"both", both, "a", false}, {"both", both, "b", false},
+		{"the new key", alone, "a", true}, {"the new key", alone, "b", false},
+		{"none", nil, "a", true},
+		{"the old key again", old, "a", false},
+	} {
+		if o := find(c.in, c.provider); o.Broken != c.broken {
+			t.Errorf("%s, %s: broken is %v, want %v", c.what, c.provider, o.Broken, c.broken)
+		}
+	}
+	if find(both, "a"); find(old, "a") != find(both, "a") || first.Broken {
+		t.Error("what both can decrypt is made anew")
 	}
 }
 
@@ -96,9 +141,9 @@ func TestBroughtWithoutStore(t *testing.T) {
 		f := func(what string, seals *credential.Seals, closed bool, want sdk.Kind) {
 			t.Helper()
 			s := &slowStore{err: errors.New("the disk is on fire")}
-			a := New(Options{Counters: limits.NewMemory(time.Now()), Store: s, Seals: seals, Log: slog.New(slog.DiscardHandler)})
+			a := New(Options{Counters: limits.NewMemory(time.Now()), Store: s, Log: slog.New(slog.DiscardHandler)})
 			defer a.Close()
-			_, got := a.Brought(context.Background(), &directory{closed: closed}, ConfiguredKey(&config.Key{Name: "ci"}, nil, nil))
+			_, got := a.Brought(context.Background(), &directory{closed: closed, seals: seals}, ConfiguredKey(&config.Key{Name: "ci"}, nil, nil))
 			kind(t, what, got, want)
 		}
 		f("no encryption key: there is nothing to be brought", nil, false, sdk.KindNone)

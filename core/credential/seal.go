@@ -78,6 +78,9 @@ func (s *Seals) By() string {
 	return s.newest.id
 }
 
+// Opens says whether what the key of an id has sealed can be opened.
+func (s *Seals) Opens(by string) bool { return s != nil && s.all[by] != nil }
+
 // Seal encrypts the members of a credential, and tells by which key. The error is ErrNoKey where there is none.
 func (s *Seals) Seal(b Binding, values map[string]string) (by string, sealed []byte, err error) {
 	if s.By() == "" {
@@ -92,7 +95,7 @@ func (s *Seals) Seal(b Binding, values map[string]string) (by string, sealed []b
 
 // Open decrypts what was sealed for a binding by the key of an id. Its errors tell nothing of the text.
 func (s *Seals) Open(b Binding, by string, sealed []byte) (map[string]string, error) {
-	if s == nil || s.all[by] == nil {
+	if !s.Opens(by) {
 		return nil, fmt.Errorf("sealed by the key %s: want that key in store.encryption", by)
 	}
 	text, err := s.all[by].aead.Open(nil, nil, sealed, b.data())

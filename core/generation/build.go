@@ -36,16 +36,17 @@ type Builder struct {
 	Disabled *route.Disabled  // models that operators took out of service; nil: none
 	Policies fs.FS            // those that come with the gateway, by penstock/NAME; nil: none
 	Health   *health.Registry // what is known of backends; nil: nobody keeps watch
-	Keys     Keys             // that were made while the gateway ran; nil: none
+	Keys     Keys             // that were made while the gateway ran, and the credentials that they bring; nil: none
 
 	ways   reach.Network
 	opened sync.Once // gives ways their log
 	tokens credential.Tokens
 }
 
-// Keys is where keys are kept that no configuration has.
+// Keys is where keys and credentials are kept that no configuration has.
 type Keys interface {
 	Keys(ctx context.Context) ([]store.Key, error)
+	Credentials(ctx context.Context) ([]store.Credential, error)
 }
 
 // compilation is a generation in the making.
@@ -53,8 +54,10 @@ type compilation struct {
 	*Builder
 	ctx       context.Context
 	cfg       *config.Config
+	before    *Generation // the one in force; nil: none is
 	gen       *Generation
 	out       config.Diagnostics
+	passing   bool // some of out hangs on what the store has
 	providers map[string]*provider
 	care      *health.Settings
 	watched   map[*catalog.Deployment]route.Watch
@@ -87,17 +90,18 @@ func (b *Builder) fingerprint(cfg *config.Config) string {
 
 // Check compiles a configuration and lets the result go.
 func (b *Builder) Check(ctx context.Context, cfg *config.Config) error {
-	g, err := b.build(ctx, cfg)
+	g, err := b.build(ctx, cfg, nil)
 	if err == nil {
 		g.letGo()
 	}
 	return err
 }
 
-// build compiles a configuration beside whatever is running. The error is config.Diagnostics where the configuration is
-// at fault; what had been acquired for it is then let go.
-func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, error) {
-	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, providers: map[string]*provider{}, care: careOf(cfg), watched: map[*catalog.Deployment]route.Watch{},
+// build compiles a configuration beside the generation that is in force, nil where none is. The error is config.Diagnostics
+// where the configuration is at fault, and passing where it need not be at fault later; what had been acquired for it is then
+// let go.
+func (b *Builder) build(ctx context.Context, cfg *config.Config, before *Generation) (*Generation, error) {
+	c := &compilation{Builder: b, ctx: ctx, cfg: cfg, before: before, providers: map[string]*provider{}, care: careOf(cfg), watched: map[*catalog.Deployment]route.Watch{},
 		gen: &Generation{Config: cfg, upstreams: map[*catalog.Deployment]*relay.Candidate{}}}
 	for i := range cfg.Providers {
 		c.provider(&cfg.Providers[i])
@@ -106,13 +110,31 @@ func (b *Builder) build(ctx context.Context, cfg *config.Config) (*Generation, e
 	c.routers()
 	c.keys()
 	c.bring()
+	c.seal()
 	c.settings()
 	c.upkeep()
-	if c.out.Errors() > 0 {
+	switch {
+	case c.out.Errors() == 0:
+		return c.gen, nil
+	case c.passing:
 		c.gen.letGo()
-		return nil, c.out
+		return nil, passing{c.out}
 	}
-	return c.gen, nil
+	c.gen.letGo()
+	return nil, c.out
+}
+
+// passing is what is wrong with a configuration now, and need not be when it is judged again: what the store has speaks
+// against it.
+type passing struct{ config.Diagnostics }
+
+// Unwrap gives what is wrong.
+func (p passing) Unwrap() error { return p.Diagnostics }
+
+// refuse is fail for what the store has against the configuration.
+func (c *compilation) refuse(path, hint, format string, args ...any) {
+	c.passing = true
+	c.fail(path, hint, format, args...)
 }
 
 func (c *compilation) fail(path, hint, format string, args ...any) {

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/admit"
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/config"
+	"github.com/penstock-gateway/penstock/core/credential"
 	"github.com/penstock-gateway/penstock/core/policy"
 	"github.com/penstock-gateway/penstock/core/reach"
 	"github.com/penstock-gateway/penstock/core/relay"
@@ -38,6 +39,7 @@ type Generation struct {
 	of        map[string]*admit.Organisation
 	members   members
 	tenants   tenants
+	seals     *credential.Seals
 	limits    relay.Limits
 	upkeep    []reach.Upkeep
 
@@ -107,7 +109,7 @@ type Loader interface {
 // Build compiles a configuration for a look at it: the generation is never in force, and has the number 0. The caller
 // releases it. The error is config.Diagnostics where the configuration is at fault.
 func (b *Builder) Build(ctx context.Context, cfg *config.Config) (*Generation, error) {
-	g, err := b.build(ctx, cfg)
+	g, err := b.build(ctx, cfg, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (c *compilation) unique() {
 	}
 	for i, k := range c.cfg.Keys {
 		if inForce[k.Name] {
-			c.fail(fmt.Sprintf("keys[%d].name", i), "choose another, or `penstock keys revoke "+k.Name+"` first", "a key of the store has the name %q", k.Name)
+			c.refuse(fmt.Sprintf("keys[%d].name", i), "choose another, or `penstock keys revoke "+k.Name+"` first", "a key of the store has the name %q", k.Name)
 		}
 	}
 }

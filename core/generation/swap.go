@@ -87,8 +87,11 @@ func (m *Manager) Load(ctx context.Context, source string) (int64, error) {
 	if hash == m.judged {
 		return m.Current(), m.verdict
 	}
-	g, err := m.builder.build(ctx, cfg)
+	g, err := m.builder.build(ctx, cfg, m.current.Load())
 	if err != nil {
+		if errors.As(err, new(passing)) {
+			hash = "" // it is judged again
+		}
 		m.refuse(source, hash, err)
 		return m.Current(), err
 	}

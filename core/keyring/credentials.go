@@ -71,7 +71,7 @@ func (r *Keyring) PutCredential(ctx context.Context, by store.Actor, in Configur
 		return invalid(fmt.Sprintf("provider %q: want %d credentials of one owner at most", c.Provider, mostForOne))
 	}
 	row := store.Credential{Owner: owner, Provider: c.Provider, Name: c.Name, Prefix: prefixOf(c.Values), CreatedAt: now.UTC().Truncate(time.Microsecond)}
-	if row.SealedBy, row.Sealed, err = r.Seals.Seal(binding(&row), c.Values); err != nil {
+	if row.SealedBy, row.Sealed, err = in.Seals().Seal(binding(&row), c.Values); err != nil {
 		return err
 	}
 	return r.Store.PutCredential(ctx, by, row)
@@ -79,8 +79,8 @@ func (r *Keyring) PutCredential(ctx context.Context, by store.Actor, in Configur
 
 // checkCredential says what is wrong with a credential that is to be put, whoever it is for.
 func (r *Keyring) checkCredential(in Configuration, c *NewCredential) error {
-	if r.Seals.By() == "" {
-		return invalid("no encryption key is configured: set store.encryption.key, of which `openssl rand -base64 32` makes one, and start again")
+	if in.Seals().By() == "" {
+		return invalid("no encryption key is configured: set store.encryption.key, of which `openssl rand -base64 32` makes one, and reload")
 	}
 	c.Name = cmp.Or(c.Name, usualName)
 	if err := checkName(c.Name); err != nil {
@@ -181,8 +181,9 @@ type Resealed struct {
 const resealAtOnce = 500
 
 // Reseal encrypts anew, with the newest key, what other keys have encrypted.
-func (r *Keyring) Reseal(ctx context.Context, by store.Actor) (done Resealed, err error) {
-	if done.By = r.Seals.By(); done.By == "" {
+func (r *Keyring) Reseal(ctx context.Context, by store.Actor, in Configuration) (done Resealed, err error) {
+	seals := in.Seals()
+	if done.By = seals.By(); done.By == "" {
 		return done, invalid("no encryption key is configured: set store.encryption.key")
 	}
 	done.Failed = []string{}
@@ -197,12 +198,12 @@ func (r *Keyring) Reseal(ctx context.Context, by store.Actor) (done Resealed, er
 			done.Before++
 			continue
 		}
-		values, err := r.Seals.Open(binding(row), row.SealedBy, row.Sealed)
+		values, err := seals.Open(binding(row), row.SealedBy, row.Sealed)
 		if err != nil {
 			done.Failed = append(done.Failed, fmt.Sprintf("%s %s: %s/%s: %v", row.Owner.Kind, row.Owner.ID, row.Provider, row.Name, err))
 			continue
 		}
-		sealedBy, text, err := r.Seals.Seal(binding(row), values)
+		sealedBy, text, err := seals.Seal(binding(row), values)
 		if err != nil {
 			return done, err
 		}

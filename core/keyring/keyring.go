@@ -44,6 +44,8 @@ type Configuration interface {
 	HasModel(name string) bool
 	// TakesCredential says what is wrong with a credential for a provider; nil: nothing.
 	TakesCredential(provider string, values map[string]string) error
+	// Seals gives the encryption keys of what the store keeps encrypted; nil: credentials cannot be put.
+	Seals() *credential.Seals
 	// OwnCredentials says whether the configuration itself has credentials for a provider that a key or a team brings.
 	OwnCredentials(owner store.Owner, provider string) bool
 }
@@ -65,7 +67,6 @@ func (invalid) Is(target error) bool { return target == ErrInvalid }
 // Keyring is the keys and whom they belong to. The store notes who made a change.
 type Keyring struct {
 	Store Store
-	Seals *credential.Seals // nil: credentials cannot be put
 
 	mu sync.Mutex // held while a name is checked and taken
 }
