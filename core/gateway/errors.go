@@ -28,7 +28,7 @@ func (r *request) fail(f *sdk.Failure) {
 	fields = appendRetry(fields, f)
 	fields = r.appendLimits(fields)
 	if f.Kind == sdk.BadMethod {
-		fields = append(fields, "Allow: GET, HEAD, POST\r\n"...)
+		fields = append(append(append(fields, "Allow: "...), r.g.Dialects.methods(string(r.ex.Head().Path()))...), "\r\n"...)
 	}
 	if r.result != nil {
 		fields = append(fields, "x-penstock-attempts: "...)

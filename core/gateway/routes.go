@@ -92,25 +92,61 @@ func (d *Dialects) find(method, path, query string) (target, *sdk.Failure) {
 			return target{dialect: d.of(path), model: name, local: (*request).showModel}, nil
 		}
 	}
-	return target{dialect: d.of(path)}, &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(path) + " is not served"}
+	f := &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(path) + " is not served"}
+	if near := d.near(path); near != "" {
+		f.Message += "; did you mean " + near + "?"
+	}
+	return target{dialect: d.of(path)}, f
+}
+
+// near gives the route that a path misses by the usual mistakes in a client's base URL: a slash too many, a version too many
+// or none. "": it misses by more.
+func (d *Dialects) near(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	path = strings.TrimSuffix(path, "/")
+	for _, version := range [...]string{"/v1", "/v1beta"} {
+		path = strings.Replace(path, version+version+"/", version+"/", 1)
+	}
+	for _, p := range [...]string{path, "/v1" + path, "/v1beta" + path} {
+		if _, ok := d.exact[p]; ok {
+			return p
+		}
+		if _, ok := d.verb(p, ""); ok && len(p) <= maxShown {
+			return p
+		}
+	}
+	return ""
+}
+
+// maxShown bounds a path that a client is shown.
+const maxShown = 200
+
+// methods are those that a path takes, as an Allow field lists them (RFC 9110 10.2.1).
+func (d *Dialects) methods(path string) string {
+	if e, ok := d.exact[path]; ok && e.method == "GET" {
+		return "GET, HEAD"
+	}
+	return "POST"
 }
 
 // geminiPrefixes are the paths below which Gemini's clients name a model and a verb.
 var geminiPrefixes = [...]string{"/v1beta/models/", "/v1/models/", "/gemini/v1beta/models/", "/gemini/v1/models/"}
 
-// verb reads the paths of Gemini's API, MODEL:VERB, where the model's name may hold escaped slashes.
+// verb reads the paths of Gemini's API, MODEL:VERB, where slashes and colons may be escaped.
 func (d *Dialects) verb(path, query string) (target, bool) {
 	for _, p := range geminiPrefixes {
 		rest, ok := strings.CutPrefix(path, p)
 		if !ok {
 			continue
 		}
+		rest, err := url.PathUnescape(rest)
 		i := strings.LastIndexByte(rest, ':')
 		if i <= 0 {
 			return target{}, false
 		}
-		model, err := url.PathUnescape(rest[:i])
-		t := target{dialect: d.Gemini, model: model}
+		t := target{dialect: d.Gemini, model: rest[:i]}
 		switch rest[i+1:] {
 		case "generateContent":
 		case "streamGenerateContent":
