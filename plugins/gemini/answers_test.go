@@ -112,7 +112,11 @@ func show(e *sdk.Event) string {
 		line += fmt.Sprint(" ", e.Call)
 	case sdk.UsageSeen:
 		u := e.Usage
-		return line + fmt.Sprintf(" input %d read %d write %d output %d reasoning %d disputed %v", u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Disputed)
+		line += fmt.Sprintf(" input %d read %d write %d output %d reasoning %d disputed %v", u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Disputed)
+		if u.Searches > 0 {
+			line += fmt.Sprintf(" searches %d", u.Searches)
+		}
+		return line
 	case sdk.Finish:
 		line += " " + reasons[e.Reason]
 	case sdk.Failed:

@@ -29,6 +29,7 @@ type decoder struct {
 	candidates []candidate
 	calls      int // of all candidates
 	cited      map[string]bool
+	searches   searches
 	counts     sdk.Counts
 }
 
@@ -75,6 +76,7 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 		e := out.Add(sdk.Begin)
 		e.ID, e.Name = root.Get("responseId").Text(), root.Get("modelVersion").Text()
 	}
+	d.searches.note(root)
 	d.usage(root.Get("usageMetadata"), out)
 	for c := range root.Get("candidates").Items() {
 		if err := d.candidate(c, out); err != nil {
@@ -183,6 +185,7 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		CacheRead: u.Get("cachedContentTokenCount").Int(),
 		Output:    u.Get("candidatesTokenCount").Int() + thoughts,
 		Reasoning: thoughts,
+		Searches:  d.searches.charged(),
 	}
 	c := &d.counts
 	audio, image := modalities(u.Get("promptTokensDetails"))

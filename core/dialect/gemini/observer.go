@@ -17,6 +17,7 @@ func (Dialect) NewObserver(o dialect.ObserverOptions) dialect.Observer {
 // observer reads an answer that passes through. Each chunk may have usage and the end, so each is read.
 type observer struct {
 	usage  sdk.Usage
+	asked  searches
 	reason sdk.Reason // of the first candidate that said one
 	begun  uint64     // the candidates seen, by index; those beyond 63 are not told apart
 	ended  uint64     // those with a reason
@@ -28,8 +29,12 @@ type observer struct {
 
 var _ dialect.Failer = (*observer)(nil)
 
-// Usage is the last usage seen; each chunk has all of it up to there.
-func (o *observer) Usage() sdk.Usage { return o.usage }
+// Usage is the last usage seen; each chunk has all of it up to there, but for what was searched.
+func (o *observer) Usage() sdk.Usage {
+	u := o.usage
+	u.Searches = o.asked.charged()
+	return u
+}
 
 // Finish is the reason of the end, once each candidate that has begun has given one: the dialect has no other end mark.
 // That the model wants a tool it says only by a call.
@@ -114,7 +119,9 @@ func (o *observer) chunk() (content bool) {
 	if !ok {
 		return content
 	}
+	o.asked.version(d)
 	for c := range d.Items(list) {
+		o.asked.candidate(d, c)
 		if inner, ok := member(d, c, "content"); ok && o.says(inner) {
 			content = true
 		}

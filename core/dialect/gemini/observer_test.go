@@ -97,6 +97,27 @@ func TestObserver(t *testing.T) {
 	}
 }
 
+// TestSearches: a model of today is charged for each query that is not empty and not the same, one up to 2.5 for the answer.
+func TestSearches(t *testing.T) {
+	f := func(version, queries string, want int64) {
+		t.Helper()
+		answer := `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":` + queries + `}}],` +
+			`"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1},"modelVersion":"` + version + `"}`
+		whole := newObserver()
+		whole.Whole([]byte(answer))
+		streamed := observe(t, newObserver(), sse(chunk(`{"text":"b"}`, ""), answer, answer))
+		if whole.Usage().Searches != want || streamed.Usage.Searches != want {
+			t.Errorf("%s, %s: %d searches, %d in a stream, want %d", version, queries, whole.Usage().Searches, streamed.Usage.Searches, want)
+		}
+	}
+	f("gemini-3-flash-preview", `["a","","b"," ","a"]`, 2)
+	f("gemini-3-flash-preview", `[]`, 0)
+	f("gemini-3-flash-preview", `null`, 0)
+	f("gemini-2.5-pro", `["a","b"]`, 1)
+	f("gemini-2.5-pro", `[""]`, 0)
+	f("gemini-2.0-flash-001", `["a"]`, 1)
+}
+
 func TestObserverWhole(t *testing.T) {
 	f := func(body string, content, done bool, reason sdk.Reason, kind sdk.Kind) {
 		t.Helper()
