@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io"
 	"time"
-
-	"github.com/penstock-gateway/penstock/core/h2"
 )
 
 // maxInterim bounds the 1xx answers before the real one.
@@ -180,8 +178,12 @@ func (c *Call) Lean() {
 // 640 KB a second still come through it. The kernel takes twice as much memory for it.
 const narrowWindow = 32 << 10
 
-// Narrow is for a lean answer whose reader is slow: the kernel's receive buffer no longer grows with the upstream's speed.
+// Narrow is for a lean answer whose reader is slow: the kernel's receive buffer, or the stream's window, no longer grows with
+// the upstream's speed.
 func (c *Call) Narrow() {
+	if c.far != nil {
+		c.far.Narrow()
+	}
 	if c.up != nil && !c.narrow {
 		c.narrow = true
 		c.up.peer().narrow(narrowWindow)
@@ -191,7 +193,7 @@ func (c *Call) Narrow() {
 // Ahead is how many bytes of a lean answer may be held before Next is called, and are by HTTP/2, or come with it.
 func (c *Call) Ahead() int {
 	if c.far != nil {
-		return h2.Window
+		return c.far.Ahead()
 	}
 	return upstreamBuffer
 }

@@ -37,7 +37,7 @@ type conn struct {
 	streams map[uint32]*Stream
 	sending []*Stream // wait for room in the connection's window, or in out
 	next    uint32    // stream
-	window  int64     // what may be sent on all streams
+	credit  int64     // what may be sent on all streams
 	initial int64     // what may be sent on a new stream
 	came    uint32    // bytes to be given back to the upstream's window
 	told    bool      // the upstream's settings have come
@@ -48,7 +48,7 @@ type conn struct {
 
 // start begins to speak HTTP/2.
 func (cl *Client) start(nc net.Conn) *conn {
-	c := &conn{client: cl, nc: nc, greeted: make(chan struct{}), streams: map[uint32]*Stream{}, next: 1, window: 65535, initial: 65535}
+	c := &conn{client: cl, nc: nc, greeted: make(chan struct{}), streams: map[uint32]*Stream{}, next: 1, credit: 65535, initial: 65535}
 	c.places = places{most: 1, fresh: true}
 	c.some.L = &c.mu
 	c.frames = http2.NewFramer(&c.out, nil)
@@ -61,7 +61,7 @@ func (cl *Client) start(nc net.Conn) *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.WriteString(http2.ClientPreface)
-	c.frames.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 0}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: Window},
+	c.frames.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 0}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: FirstWindow},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(cl.opt.HeadBytes)})
 	c.frames.WriteWindowUpdate(0, connWindow-65535)
 	c.tasks.Go(c.read)

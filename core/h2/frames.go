@@ -99,7 +99,7 @@ func (c *conn) data(f *http2.DataFrame) error {
 	if s == nil {
 		return err
 	}
-	if s.granted -= int64(f.Length); s.granted < 0 {
+	if s.granted -= int(f.Length); s.granted < 0 {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeFlowControl}
 	}
 	data := f.Data()
@@ -205,7 +205,7 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 			more := int64(s.Val) - c.initial
 			c.initial = int64(s.Val)
 			for _, s := range c.streams {
-				if s.window += more; s.window > maxWindow {
+				if s.credit += more; s.credit > maxWindow {
 					return http2.ConnectionError(http2.ErrCodeFlowControl)
 				}
 				s.stirred()
@@ -221,7 +221,7 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 // widen lets more be sent, on a stream or, with 0, on all.
 func (c *conn) widen(id uint32, n int64) error {
 	if id == 0 {
-		if c.window += n; c.window > maxWindow {
+		if c.credit += n; c.credit > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
 		c.wakeSenders()
@@ -231,7 +231,7 @@ func (c *conn) widen(id uint32, n int64) error {
 	if s == nil {
 		return err
 	}
-	if s.window += n; s.window > maxWindow {
+	if s.credit += n; s.credit > maxWindow {
 		return http2.StreamError{StreamID: id, Code: http2.ErrCodeFlowControl}
 	}
 	s.stirred()

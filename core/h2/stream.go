@@ -18,7 +18,7 @@ type Stream struct {
 
 	id      uint32 // 0: not begun
 	begun   int64  // bytes of the connection's that had been put when its head had
-	window  int64  // what may be sent
+	credit  int64  // what may be sent
 	waits   bool   // stands in the connection's sending
 	sent    bool   // the request is complete, or not to be sent any further
 	aborted bool
@@ -27,9 +27,10 @@ type Stream struct {
 	err     error // why it ended before its time
 	unsent  bool  // the upstream has not taken it
 
-	granted  int64 // what the upstream may send
-	taken    int   // and what is to be granted anew
-	wide     int64 // what is granted in all
+	window   int  // bytes that may be on their way, here or taken and not granted anew
+	granted  int  // of those, that the upstream may send
+	taken    int  // of those, that are to be granted anew
+	narrow   bool // the reader is slow
 	interim  int
 	code     int
 	headed   bool
@@ -155,12 +156,12 @@ func (s *Stream) Send(r *Request, stall time.Duration, until time.Time) error {
 			if s.err != nil {
 				return s.err
 			}
-			n := min(len(seg), frameSize, int(s.window), int(c.window))
+			n := min(len(seg), frameSize, int(s.credit), int(c.credit))
 			left -= n
 			c.frames.WriteData(s.id, left == 0, seg[:n])
 			c.say()
-			s.window -= int64(n)
-			c.window -= int64(n)
+			s.credit -= int64(n)
+			c.credit -= int64(n)
 			seg = seg[n:]
 		}
 	}
@@ -188,14 +189,14 @@ func (s *Stream) begin(r *Request) error {
 	for _, seg := range r.Body {
 		ends = ends && len(seg) == 0
 	}
-	s.id, s.method, s.window = c.next, r.Method, c.initial
-	s.granted, s.wide = Window, Window
+	s.id, s.method, s.credit = c.next, r.Method, c.initial
+	s.granted, s.window = FirstWindow, FirstWindow
 	c.next += 2
 	c.streams[s.id] = s
 	c.head(s, r, ends)
 	if r.Wide {
-		s.granted, s.wide, s.body.large = WideWindow, WideWindow, true
-		c.frames.WriteWindowUpdate(s.id, WideWindow-Window)
+		s.granted, s.window, s.body.large = WideWindow, WideWindow, true
+		c.frames.WriteWindowUpdate(s.id, WideWindow-FirstWindow)
 	}
 	s.sent, s.begun = ends, c.passed+int64(c.out.Len())
 	c.say()
@@ -205,7 +206,7 @@ func (s *Stream) begin(r *Request) error {
 // maySend says whether more of the body may be sent, or no more is wanted.
 func (s *Stream) maySend() bool {
 	c := s.conn
-	if s.answered() || s.window > 0 && c.window > 0 && c.out.Len() <= sendBuffer/2 {
+	if s.answered() || s.credit > 0 && c.credit > 0 && c.out.Len() <= sendBuffer/2 {
 		return true
 	}
 	if !s.waits {
@@ -297,15 +298,39 @@ func (s *Stream) Spare() {
 // release lets what Next gave last go, and the upstream send as much.
 func (s *Stream) release() { s.give(s.body.release()) }
 
-// give grants the upstream n bytes more, many at once.
+// give has n bytes granted anew, many at once, and more than those to the upstream of a reader that keeps up.
 func (s *Stream) give(n int) {
-	if s.taken += n; s.ended || s.gone || s.taken < int(s.wide/2) {
+	s.taken += n
+	if s.narrow && s.window > FirstWindow {
+		less := min(s.taken, s.window-FirstWindow)
+		s.taken -= less
+		s.window -= less
+	}
+	if s.ended || s.gone || s.taken == 0 || s.taken < s.window/2 {
 		return
+	}
+	if !s.narrow && s.window < MostWindow && len(s.body.blocks) == 0 {
+		s.taken += s.window
+		s.window *= 2
 	}
 	s.conn.frames.WriteWindowUpdate(s.id, uint32(s.taken))
 	s.conn.say()
-	s.granted += int64(s.taken)
+	s.granted += s.taken
 	s.taken = 0
+}
+
+// Narrow is for a reader that is slow: the upstream may send no more than at the begin.
+func (s *Stream) Narrow() {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	s.narrow = true
+}
+
+// Ahead is how many bytes of the answer may be here before Next is called.
+func (s *Stream) Ahead() int {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.window - s.taken
 }
 
 // Trailers are the fields behind the body, once that has ended.

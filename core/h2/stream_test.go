@@ -103,7 +103,7 @@ func TestFaultyAnswers(t *testing.T) {
 		}, reset},
 		{"more than its window", func(p *peer) {
 			p.head(1, false, ":status", "200")
-			for range Window/frameSize + 1 {
+			for range FirstWindow/frameSize + 1 {
 				p.data(1, false, strings.Repeat("x", frameSize))
 			}
 		}, "reset 1 FLOW_CONTROL_ERROR"},
@@ -141,44 +141,77 @@ func TestFaultyAnswers(t *testing.T) {
 	}
 }
 
-// TestUnreadStreamIsPaused: of an answer that nobody takes no more than its window comes, others on the connection go on, and
-// as it is taken more is asked for.
+// TestUnreadStreamIsPaused: of an answer that nobody takes no more than its window comes, and others on the connection go on.
 func TestUnreadStreamIsPaused(t *testing.T) {
 	play(t, Options{}, nil, func(t *testing.T, u *upstream, c *Client) {
-		s, other := open(t, c, ask), (*Stream)(nil)
+		s := open(t, c, ask)
 		p := <-u.peers
 		p.got()
-		other = open(t, c, ask)
+		other := open(t, c, ask)
 		defer other.Close()
 		p.head(1, false, ":status", "200")
-		piece := strings.Repeat("x", Window/4)
 		for range 4 {
-			p.data(1, false, piece)
+			p.data(1, false, strings.Repeat("x", FirstWindow/4))
 		}
 		p.answer(3, "200", "heard")
 		if text, err := all(other); text != "heard" || err != nil {
 			t.Errorf("the other: %q, %v", text, err)
 		}
 		p.wants("head 3 /a, end 3")
-		taken := 0
-		for taken < Window/2+smallBlock {
-			b, err := s.Next(time.Time{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			taken += len(b)
-		}
-		p.wants(fmt.Sprintf("window 1 %d", Window/2))
-		p.data(1, false, piece)
-		p.data(1, true, piece)
-		if text, err := all(s); taken+len(text) != 6*len(piece) || err != nil {
-			t.Errorf("%d bytes in all, %v, want %d", taken+len(text), err, 6*len(piece))
+		if n := s.Ahead(); n != FirstWindow {
+			t.Errorf("%d bytes may be ahead, want %d", n, FirstWindow)
 		}
 		s.Close()
+		p.wants("reset 1 CANCEL")
+	})
+}
+
+// takes reads n bytes, which must have come, and whatever comes with them.
+func takes(t *testing.T, s *Stream, n int) {
+	t.Helper()
+	for n > 0 {
+		b, err := s.Next(time.Now().Add(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n -= len(b)
+	}
+	s.Spare()
+}
+
+// TestWindowFollowsTheReader: it grows while the reader keeps up, not while much waits for it, and shrinks again when it is slow.
+func TestWindowFollowsTheReader(t *testing.T) {
+	play(t, Options{}, nil, func(t *testing.T, u *upstream, c *Client) {
+		s := open(t, c, ask)
+		defer s.Close()
+		p := <-u.peers
+		p.got()
+		p.head(1, false, ":status", "200")
+		f := func(send, take, ahead int, want string) {
+			t.Helper()
+			for n := send; n > 0; n -= min(n, frameSize) {
+				p.data(1, false, strings.Repeat("x", min(n, frameSize)))
+			}
+			takes(t, s, take)
+			p.wants(want)
+			if n := s.Ahead(); n != ahead {
+				t.Errorf("%d bytes may be ahead, want %d", n, ahead)
+			}
+		}
+		f(4<<10, 4<<10, 12<<10, "")
+		f(4<<10, 4<<10, 32<<10, "window 1 24576")
+		f(32<<10, 16<<10, 32<<10, "window 1 16384") // as much waits still
+		f(0, 16<<10, 64<<10, "window 1 49152")
+		f(32<<10, 32<<10, 64<<10, "window 1 32768") // the most
+		s.Narrow()
+		f(64<<10, 48<<10, 16<<10, "")
+		f(0, 4<<10, 12<<10, "")
+		f(0, 4<<10, 16<<10, "window 1 8192")
+	})
+	play(t, Options{}, nil, func(t *testing.T, u *upstream, c *Client) {
 		wide := open(t, c, &Request{Method: "POST", Target: "/w", Body: ask.Body, Wide: true})
-		p.wants(fmt.Sprintf("head 5 /w, window 5 %d, end 5", WideWindow-Window))
-		wide.Close()
-		p.wants("reset 5 CANCEL")
+		defer wide.Close()
+		(<-u.peers).wants(fmt.Sprintf("head 1 /w, window 1 %d, end 1", WideWindow-FirstWindow))
 	})
 }
 
@@ -190,10 +223,11 @@ func TestPaddingIsGivenBack(t *testing.T) {
 		p := <-u.peers
 		p.wants("head 1 /a, end 1")
 		p.head(1, false, ":status", "200")
-		for range Window / 256 {
+		s.Narrow()
+		for range FirstWindow / 256 {
 			p.write(func(fr *http2.Framer) { fr.WriteDataPadded(1, false, nil, make([]byte, 255)) })
 		}
-		p.wants(fmt.Sprintf("window 1 %[1]d, window 1 %[1]d", Window/2))
+		p.wants(fmt.Sprintf("window 1 %[1]d, window 1 %[1]d", FirstWindow/2))
 	})
 }
 
