@@ -19,6 +19,7 @@ type coder struct {
 	depth   int
 	held    *Held // of the gateway, writing: takes long spans
 	facts   bool  // spans are written with their facts
+	schemas int   // bytes of schemas that crossed as a whole
 }
 
 // maxNesting bounds parts within parts. The dialects nest three deep.
@@ -234,6 +235,23 @@ func (c *coder) factsOf(f *Facts) {
 	c.bool(&f.NonASCII)
 	c.bytes(&f.Head)
 	c.bytes(&f.Tail)
+}
+
+// maxSchemas bounds the schemas of one request that cross as a whole.
+const maxSchemas = 128 << 10
+
+// schema is a value that crosses as a whole where a provider may have to change it: what a model is held to is compiled, and
+// each provider has its own words for that.
+func (c *coder) schema(v *Value, whole bool) {
+	if !whole || c.held == nil || c.schemas+len(v.raw) > maxSchemas {
+		c.value(v)
+		return
+	}
+	c.schemas += len(v.raw)
+	held := c.held
+	c.held = nil
+	c.value(v)
+	c.held = held
 }
 
 func (c *coder) text(t *Text)   { c.span(&t.span, false) }

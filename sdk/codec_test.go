@@ -278,3 +278,42 @@ func FuzzMessages(f *testing.F) {
 		_ = (&stream{dec: &echoDecoder{}}).frames(b)
 	})
 }
+
+// TestSchemasCross sees which schemas a plugin is shown: those that it may have to change, up to a bound.
+func TestSchemasCross(t *testing.T) {
+	long := func(word string, n int) Value {
+		return RawValue([]byte(`{` + word + `:"` + strings.Repeat("x", n) + `"}`))
+	}
+	yes := RawValue([]byte("true"))
+	tests := []struct {
+		name  string
+		tool  Tool
+		shown bool
+	}{
+		{"plain", Tool{Parameters: long(`"title"`, 300)}, false},
+		{"strict", Tool{Parameters: long(`"title"`, 300), Strict: yes}, true},
+		{"with references", Tool{Parameters: long(`"$ref"`, 300)}, true},
+		{"with a constant", Tool{Parameters: long(`"const"`, 300)}, true},
+		{"over the bound", Tool{Parameters: long(`"$ref"`, maxSchemas)}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var h Held
+			b, err := h.AppendRequest(nil, &Request{Tools: []Tool{test.tool, test.tool}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := new(Request)
+			r := coder{b: b, reading: true}
+			r.request(got)
+			if err := r.end("request"); err != nil {
+				t.Fatal(err)
+			}
+			for i := range got.Tools {
+				if shown := !got.Tools[i].Parameters.Held(); shown != test.shown {
+					t.Errorf("tool %d: shown is %t, want %t", i, shown, test.shown)
+				}
+			}
+		})
+	}
+}

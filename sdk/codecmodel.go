@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -100,12 +101,22 @@ func (c *coder) tool(t *Tool) {
 	unsigned(c, &t.Kind)
 	c.text(&t.Name)
 	c.text(&t.Description)
-	c.value(&t.Parameters)
+	c.schema(&t.Parameters, string(t.Strict.raw) == "true" || takenApart(t.Parameters.raw))
 	c.value(&t.Strict)
 	c.value(&t.Cache)
 	c.string(&t.Type)
 	c.value(&t.Raw)
 	c.string(&t.Path)
+}
+
+// takenApart says whether a schema has words that not every provider takes as they stand.
+func takenApart(schema []byte) bool {
+	for _, keyword := range [...]string{`"$ref"`, `"const"`, `"allOf"`} {
+		if bytes.Contains(schema, []byte(keyword)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *coder) choice(t *ToolChoice) {
@@ -119,7 +130,7 @@ func (c *coder) format(f *Format) {
 	unsigned(c, &f.Kind)
 	c.text(&f.Name)
 	c.text(&f.Description)
-	c.value(&f.Schema)
+	c.schema(&f.Schema, true)
 	c.value(&f.Strict)
 }
 

@@ -44,8 +44,8 @@ func (h *Held) Reset() {
 	h.spans, h.run = h.spans[:0], 0
 }
 
-// AppendRequest appends the message that asks for a request's translation. Texts and values over 256 bytes do not cross;
-// the request's bytes must stand until the answer has been resolved.
+// AppendRequest appends the message that asks for a request's translation. Texts and values over 256 bytes do not cross, but
+// schemas that may have to be changed; the request's bytes must stand until the answer has been resolved.
 func (h *Held) AppendRequest(dst []byte, q *Request) ([]byte, error) {
 	h.Reset()
 	c := coder{b: dst, held: h, facts: true}

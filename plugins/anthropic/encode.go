@@ -118,7 +118,7 @@ func (e *encoding) outputConfig(t thought) {
 		e.w.Name("output_config").Object()
 		e.w.Name("format").Object()
 		e.w.Name("type").String("json_schema")
-		e.w.ValueMember("schema", e.Format.Schema)
+		e.w.ValueMember("schema", e.fitted(e.Format.Schema, "response_format.json_schema.schema"))
 		e.w.EndObject()
 		e.w.StringMember("effort", t.effort)
 		e.w.EndObject()

@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/schema"
 )
 
 // noParameters is the schema of a tool without parameters: input_schema is required, and so is its type.
@@ -62,18 +64,48 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	if !t.Description.Empty() {
 		e.w.Name("description").Text(t.Description)
 	}
+	strict := string(t.Strict.Raw()) == "true"
+	if strict && !e.version.atLeast(4, 5) {
+		strict = false
+		e.plan.Drop(path+".strict", "the model has no strict tools")
+	}
+	parameters := t.Parameters
+	if strict {
+		parameters = e.fitted(parameters, path+".parameters")
+	}
 	e.w.Name("input_schema")
-	e.schema(t.Parameters)
-	if string(t.Strict.Raw()) == "true" {
-		if e.version.atLeast(4, 5) {
-			e.w.Name("strict").Bool(true)
-		} else {
-			e.plan.Drop(path+".strict", "the model has no strict tools")
-		}
+	e.schema(parameters)
+	if strict {
+		e.w.Name("strict").Bool(true)
 	}
 	e.mark(&t.Cache)
 	e.w.EndObject()
 	return nil
+}
+
+// grammar is what a schema that the model is held to must not say
+// (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, JSON Schema limitations).
+var grammar = schema.Grammar{
+	Spoken: []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems",
+		"uniqueItems", "minProperties", "maxProperties"},
+	Silent:   []string{"$schema", "$id", "$comment"},
+	Formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
+	MinItems: 1,
+}
+
+// fitted gives a schema in words that the API compiles. One that is not seen stays as it is, and the API says what it thinks of it.
+func (e *encoding) fitted(v sdk.Value, path string) sdk.Value {
+	if v.Held() || !v.Present() {
+		return v
+	}
+	text, changed, err := grammar.Fit(v.Raw())
+	if err != nil {
+		return v
+	}
+	if len(changed) > 0 {
+		e.plan.Approximate(path, "the model is not held to "+strings.Join(changed, ", "))
+	}
+	return sdk.RawValue(text)
 }
 
 // schema writes a tool's parameters. The API demands an object schema that says so.

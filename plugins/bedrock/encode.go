@@ -143,7 +143,7 @@ func (e *encoding) format() error {
 		w.Name("type").String("json_schema")
 		w.Name("structure").Object()
 		w.Name("jsonSchema").Object()
-		w.Name("schema").Text(e.Format.Schema.Text())
+		w.Name("schema").Text(e.fitted(e.Format.Schema, "response_format.json_schema.schema").Text())
 		if !e.Format.Name.Empty() {
 			w.Name("name").Text(e.Format.Name)
 		}

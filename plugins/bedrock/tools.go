@@ -2,8 +2,10 @@ package bedrock
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/schema"
 )
 
 // anyObject is the schema of a tool without parameters: inputSchema is required, and so is its type.
@@ -95,9 +97,38 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	if err != nil {
 		return err
 	}
-	e.spec(name, t.Description, t.Parameters, string(t.Strict.Raw()) == "true" && e.claude() && e.atLeast(4, 5))
+	parameters, strict := t.Parameters, string(t.Strict.Raw()) == "true" && e.claude() && e.atLeast(4, 5)
+	if strict {
+		parameters = e.fitted(parameters, path+".parameters")
+	}
+	e.spec(name, t.Description, parameters, strict)
 	e.mark(&t.Cache)
 	return nil
+}
+
+// grammar is what a schema that the model is held to must not say
+// (https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html).
+var grammar = schema.Grammar{
+	Spoken: []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems",
+		"uniqueItems", "minProperties", "maxProperties"},
+	Silent:   []string{"$schema", "$id", "$comment"},
+	Formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
+	MinItems: 1,
+}
+
+// fitted gives a schema in words that the service compiles. One that is not seen stays as it is.
+func (e *encoding) fitted(v sdk.Value, path string) sdk.Value {
+	if v.Held() || !v.Present() {
+		return v
+	}
+	text, changed, err := grammar.Fit(v.Raw())
+	if err != nil {
+		return v
+	}
+	if len(changed) > 0 {
+		e.plan.Approximate(path, "the model is not held to "+strings.Join(changed, ", "))
+	}
+	return sdk.RawValue(text)
 }
 
 func (e *encoding) spec(name string, description sdk.Text, schema sdk.Value, strict bool) {

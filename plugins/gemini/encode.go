@@ -128,7 +128,7 @@ func (e *encoding) format() {
 		e.w.Name("responseMimeType").String("application/json")
 	case sdk.FormatSchema:
 		e.w.Name("responseMimeType").String("application/json")
-		e.w.ValueMember("responseJsonSchema", e.Format.Schema)
+		e.w.ValueMember("responseJsonSchema", reworded(e.Format.Schema))
 	}
 }
 

@@ -1,7 +1,10 @@
 package gemini
 
 import (
+	"slices"
+
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/schema"
 )
 
 // writeTools writes the tools and how free the model is to call them. A tool's parameters are JSON Schema as the client
@@ -37,7 +40,7 @@ func (e *encoding) writeTools() error {
 			e.w.Name("description").Text(t.Description)
 		}
 		if raw := string(t.Parameters.Raw()); t.Parameters.Held() || raw != "" && raw != "{}" {
-			e.w.Name("parametersJsonSchema").Value(t.Parameters)
+			e.w.Name("parametersJsonSchema").Value(reworded(t.Parameters))
 		}
 		e.w.EndObject()
 	}
@@ -45,6 +48,44 @@ func (e *encoding) writeTools() error {
 	e.w.EndObject()
 	e.w.EndArray()
 	return e.choice()
+}
+
+// reworded gives a schema in words that the API knows (https://ai.google.dev/api/generate-content#generationconfig,
+// responseJsonSchema): beside a reference nothing may stand, all of one is any of one, and a constant is the one value of a
+// list. What the API ignores stays as it is, and so does a schema that is not seen.
+func reworded(v sdk.Value) sdk.Value {
+	if v.Held() || !v.Present() {
+		return v
+	}
+	text, err := schema.Rewrite(v.Raw(), reword)
+	if err != nil {
+		return v
+	}
+	return sdk.RawValue(text)
+}
+
+func reword(members []schema.Member) []schema.Member {
+	either := schema.Find(members, "anyOf") >= 0
+	beside := slices.ContainsFunc(members, func(m schema.Member) bool { return m.Name[:min(len(m.Name), 1)] != "$" })
+	for i, m := range members {
+		switch {
+		case m.Name == "$ref" && beside && !either:
+			members[i] = schema.Member{Name: "anyOf", Value: []byte(`[{"$ref":` + string(m.Value) + `}]`)}
+			either = true
+		case m.Name == "allOf" && !either && single(m.Value):
+			members[i].Name = "anyOf"
+			either = true
+		case m.Name == "const" && schema.Find(members, "enum") < 0 && m.Value[0] != '{' && m.Value[0] != '[':
+			members[i] = schema.Member{Name: "enum", Value: []byte("[" + string(m.Value) + "]")}
+		}
+	}
+	return members
+}
+
+// single says whether a list has one item.
+func single(list []byte) bool {
+	var d sdk.Doc
+	return d.Parse(list) == nil && list[0] == '[' && d.Root().Len() == 1
 }
 
 // choice writes toolConfig (https://ai.google.dev/gemini-api/docs/function-calling, function calling modes).

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/schema"
 )
 
 // maxStops is how many stop texts a request may have
@@ -159,7 +160,12 @@ func (e *encoding) schema() {
 	}
 	e.w.TextMember("description", f.Description)
 	e.w.ValueMember("schema", f.Schema)
-	e.w.ValueMember("strict", f.Strict)
+	switch {
+	case f.Strict.Present() || strings.HasPrefix(e.Dialect, "openai-"):
+		e.w.ValueMember("strict", f.Strict)
+	case !f.Schema.Held() && schema.Exact(f.Schema.Raw()):
+		e.w.Name("strict").Bool(true) // other dialects hold the model to each schema that they are given
+	}
 }
 
 // identity writes who asks and how the service is to treat the request.

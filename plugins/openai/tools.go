@@ -3,8 +3,10 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
+	"github.com/penstock-gateway/penstock/sdk/schema"
 )
 
 // maxName is the longest name of a tool
@@ -78,7 +80,7 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	} else {
 		e.w.Name("parameters")
 		e.parameters(t.Parameters)
-		e.strictness(t)
+		e.strictness(t, path)
 	}
 	e.unnest()
 	if e.cache && e.Native != responsesDialect {
@@ -90,12 +92,25 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 
 // strictness writes whether a function's input is held to its schema. To responses every function is strict that does
 // not say otherwise (https://platform.openai.com/docs/api-reference/responses/create, tools), and to no other dialect.
-func (e *encoding) strictness(t *sdk.Tool) {
-	if e.Native == responsesDialect && e.Dialect != responsesDialect && !t.Strict.Present() {
+//
+// Other dialects hold a model to schemas that OpenAI refuses to, such as one with a property that is not required.
+func (e *encoding) strictness(t *sdk.Tool, path string) {
+	strict := t.Strict
+	if string(strict.Raw()) == "true" && !e.exact(t.Parameters) {
+		e.plan.Drop(path+".strict", "the schema leaves something open")
+		strict = sdk.Value{}
+	}
+	if e.Native == responsesDialect && e.Dialect != responsesDialect && !strict.Present() {
 		e.w.Name("strict").Bool(false)
 		return
 	}
-	e.w.ValueMember("strict", t.Strict)
+	e.w.ValueMember("strict", strict)
+}
+
+// exact says whether OpenAI can hold a model to a schema. What its own clients send is left for it to judge, and so is what is
+// not seen.
+func (e *encoding) exact(v sdk.Value) bool {
+	return strings.HasPrefix(e.Dialect, "openai-") || v.Held() || schema.Exact(v.Raw())
 }
 
 // nest begins an object that chat completions have around the members of a tool, and unnest ends it. To responses those
@@ -114,20 +129,20 @@ func (e *encoding) unnest() {
 
 // parameters writes the schema of a function's input. An object schema without properties is refused, so that they are
 // added, where the schema does not say by other words what the object holds.
-func (e *encoding) parameters(schema sdk.Value) {
+func (e *encoding) parameters(v sdk.Value) {
 	var d sdk.Doc
 	switch {
-	case !schema.Present():
+	case !v.Present():
 		e.w.Raw(noParameters)
 		return
-	case schema.Held() || d.Parse(schema.Raw()) != nil:
-		e.w.Value(schema)
+	case v.Held() || d.Parse(v.Raw()) != nil:
+		e.w.Value(v)
 		return
 	}
 	root := d.Root()
 	for _, name := range [...]string{"properties", "$ref", "anyOf", "oneOf", "allOf"} {
 		if root.Get(name).Exists() {
-			e.w.Value(schema)
+			e.w.Value(v)
 			return
 		}
 	}
@@ -135,9 +150,9 @@ func (e *encoding) parameters(schema sdk.Value) {
 	case root.Len() == 0, root.Len() == 1 && root.Get("type").Is("object"):
 		e.w.Raw(noParameters)
 	case root.Get("type").Is("object"):
-		e.w.Raw(`{"properties":{},` + string(schema.Raw()[1:]))
+		e.w.Raw(`{"properties":{},` + string(v.Raw()[1:]))
 	default:
-		e.w.Value(schema)
+		e.w.Value(v)
 	}
 }
 
