@@ -212,6 +212,26 @@ func TestRefusalIsRead(t *testing.T) {
 	}
 }
 
+// TestRefusedBodyIsSentWhole: a client that sends all of a large body before it looks for an answer finds it.
+func TestRefusedBodyIsSentWhole(t *testing.T) {
+	r := start(t, &Server{Handler: echo})
+	c, br := r.dial(t)
+	const size = 24 << 20
+	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\n"+host+"Content-Length: "+fmt.Sprint(size)+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	piece := make([]byte, 1<<20)
+	for range size / len(piece) {
+		if _, err := c.Write(piece); err != nil {
+			t.Fatalf("the body was not taken: %v", err)
+		}
+	}
+	resp, err := http.ReadResponse(br, nil)
+	if err != nil || resp.StatusCode != 413 {
+		t.Fatalf("%v %v, want 413", resp, err)
+	}
+}
+
 func TestUntilClose(t *testing.T) {
 	r := start(t, &Server{Handler: func(ex Exchange) {
 		ex.Commit(200, nil, -1)

@@ -327,14 +327,15 @@ func (c *conn) write(segs [][]byte) error {
 	return err
 }
 
-// lingerBytes and lingerTime bound what is still read after an answer that came before the end of what the client sends,
-// so that it reads the answer and not a reset.
+// What is still read after an answer that came before the end of what the client sends. Most clients send all of a body
+// before they look for an answer: where the connection ends before, they see a reset and never the answer.
 const (
-	lingerBytes = 256 << 10
-	lingerTime  = time.Second
+	lingerBytes = 64 << 20
+	lingerTime  = 10 * time.Second
+	lingerIdle  = time.Second // without a byte
 )
 
-// linger closes the sending side and reads on for a little where the client may still be sending.
+// linger closes the sending side and reads on for a time where the client may still be sending.
 func (c *conn) linger() {
 	if c.stopped.Load() || !c.ex.broken && c.ex.bodyDone && c.r == c.w {
 		return
@@ -343,9 +344,9 @@ func (c *conn) linger() {
 		return
 	}
 	c.room()
-	until := time.Now().Add(lingerTime)
+	end := time.Now().Add(lingerTime)
 	for total := 0; total < lingerBytes; {
-		n, err := c.fill(c.work.buf, until)
+		n, err := c.fill(c.work.buf, earlier(time.Now().Add(lingerIdle), end))
 		if total += n; err != nil {
 			return
 		}
