@@ -21,11 +21,13 @@ func mute(tokens int) http.HandlerFunc {
 	}
 }
 
+const messagesAnswer = `{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":1}}`
+
 // TestNothingToSay: an answer without content that its model meant is passed on, to a client of whatever dialect, and costs
 // the deployment nothing. One that its provider has lost is not, and one that another deployment may better is tried there.
 func TestNothingToSay(t *testing.T) {
 	t.Parallel()
-	one, two := newUpstream(t, mute(2)), newUpstream(t, says("application/json", `{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello"}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":1}}`))
+	one, two := newUpstream(t, mute(2)), newUpstream(t, says("application/json", messagesAnswer))
 	s := serveText(t, fmt.Sprintf(`
 providers:
   one: {plugin: anthropic, base_url: %q, credentials: [{name: a, api_key: sk-one-aaaaaaaa}]}

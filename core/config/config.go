@@ -36,6 +36,7 @@ type Config struct {
 	Providers     []Provider
 	Models        []Model
 	Routers       []Router
+	PolicyHeaders []string // of requests, that policies see; in lower case
 	Keys          []Key
 	Teams         []Team
 	Organisations []Organisation

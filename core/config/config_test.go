@@ -126,6 +126,7 @@ func TestEveryMember(t *testing.T) {
 	f("organisations", c.Organisations, []Organisation{{Name: "acme", Models: []string{"chat"}, Allowance: Allowance{OTPM: 9, Budget: 2000e9, Every: "total", Capped: true}}})
 	f("encryption", c.Encryption, Encryption{Key: Secret{"YtGXOZ3EFAlpOaWNc5tPx2OUZBE2n9Pk"}, Previous: []Secret{{"mYqHWWFQ0Rz2b5a7p0t0o1yWbLx3kGmE"}}})
 	f("tls", c.TLS, &TLS{"/etc/penstock/tls.crt", "/etc/keys/tls.key"})
+	f("policies.headers", c.PolicyHeaders, []string{"x-tier", "x-app"})
 	f("plugin_dirs", c.PluginDirs, []string{"/etc/penstock/plugins.d", "/opt/plugins"})
 	f("stream", c.Stream, Stream{256 << 10, 512 << 20, 0, "whole", true, 10 * time.Second, 512, 50_000_000})
 	f("guards", string(c.Guards), `[{"name":"cards"}]`)

@@ -124,7 +124,22 @@ func (d *decoder) config(n *node) {
 	for name, m := range n.members["routers"].all() {
 		d.Routers = append(d.Routers, d.router(name, m))
 	}
+	d.policyHeaders(n.members["policies"].members["headers"])
 	d.callers(n)
+}
+
+// policyHeaders decodes the headers that policies see. What a policy sees it may print, and is kept for its decisions to be
+// made again: no credential is shown.
+func (d *decoder) policyHeaders(n *node) {
+	for i, item := range n.items {
+		name := strings.ToLower(item.text)
+		switch {
+		case name == "authorization", name == "proxy-authorization", name == "cookie", strings.HasSuffix(name, "api-key"), strings.HasSuffix(name, "-token"):
+			d.fail(item.at, element("policies.headers", i), "", "%q is a credential: no policy sees it", item.text)
+		default:
+			d.PolicyHeaders = append(d.PolicyHeaders, name)
+		}
+	}
 }
 
 // callers decodes who may ask for what.

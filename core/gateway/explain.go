@@ -63,8 +63,7 @@ func (r *request) question(q *route.Question) *sdk.Failure {
 	if err := r.doc.Parse(body, jsonspan.Limits{Depth: r.gen.Config.Limits.Depth}); err != nil {
 		return badJSON(err)
 	}
-	r.facts = dialect.Facts{}
-	if err := r.dialect.Facts(&r.doc, &r.facts); err != nil {
+	if err := r.readFacts(); err != nil {
 		return asFailure(err)
 	}
 	if r.model = q.Model; r.model == "" {

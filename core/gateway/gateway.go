@@ -75,7 +75,8 @@ type request struct {
 	inside   bool // it counts among the requests that are being served
 	broken   bool // the gateway has panicked in it
 	model    string
-	strict   bool // the client allows no member to be dropped
+	middle   *sdk.Request // the request's middle form, where a policy reads what translation loses of it
+	strict   bool         // the client allows no member to be dropped
 	status   int
 	result   *relay.Result
 }
@@ -174,8 +175,7 @@ func (r *request) read() *sdk.Failure {
 	if err := r.doc.Parse(body, jsonspan.Limits{Depth: lim.Depth}); err != nil {
 		return badJSON(err)
 	}
-	r.facts = dialect.Facts{}
-	if err := r.dialect.Facts(&r.doc, &r.facts); err != nil {
+	if err := r.readFacts(); err != nil {
 		return asFailure(err)
 	}
 	r.model = r.facts.Model

@@ -187,10 +187,13 @@ var targetTable = newTable("target",
 	field[Target]{"in_flight", func(t *Target) any { return &t.InFlight }},
 )
 
+// losesName is the attribute whose value is found out only for policies that read it.
+const losesName = "loses"
+
 // candidateTable is what a target has beside the attributes of its deployment.
 var candidateTable = newTable("target",
 	field[Candidate]{"cached", func(c *Candidate) any { return &c.Cached }},
-	field[Candidate]{"loses", func(c *Candidate) any { return &c.Loses }},
+	field[Candidate]{losesName, func(c *Candidate) any { return &c.Loses }},
 )
 
 var priceTable = newTable("price",

@@ -22,6 +22,7 @@ type Script struct {
 	globals starlark.StringDict
 	visit   func(file string, line int) // nil: not asked for
 	files   []string
+	losses  bool      // it looks at what targets lose
 	runs    sync.Pool // of *run
 }
 
@@ -58,6 +59,10 @@ func CompileScript(name string, src []byte, o Options) (*Script, error) {
 
 // Doc is the text that the file opens with.
 func (s *Script) Doc() string { return s.doc }
+
+// ReadsLosses says whether the script, or a file that it loads, reads what targets lose of a request: it takes a call of
+// each target's plugin to know.
+func (s *Script) ReadsLosses() bool { return s.losses }
 
 // Loads lists the files that were loaded, sorted; a change of one of them is a change of the script.
 func (s *Script) Loads() []string { return s.files }
@@ -112,6 +117,7 @@ func (c *compiler) file(name string, src []byte) (starlark.StringDict, string, e
 		return nil, "", textErrors(err)[0]
 	}
 	doc, _ := docstring(tree.Stmts)
+	c.script.losses = c.script.losses || reads(tree, losesName)
 	program, err := starlark.FileProgram(tree, c.env.Has)
 	if err != nil {
 		return nil, "", textErrors(err)[0]
@@ -150,6 +156,16 @@ func parse(name string, src []byte, env starlark.StringDict, visits bool) (tree 
 	}()
 	rewrite(tree, env, visits)
 	return tree, nil
+}
+
+// reads says whether a file reads an attribute of a name.
+func reads(tree *syntax.File, name string) (found bool) {
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		dot, ok := n.(*syntax.DotExpr)
+		found = found || ok && dot.Name.Name == name
+		return !found
+	})
+	return found
 }
 
 // load finds what a load statement names: a file of the policy's folder, by its path there.

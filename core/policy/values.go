@@ -95,7 +95,7 @@ func BoxTarget(t *Target) *BoxedTarget {
 type Candidate struct {
 	Target *BoxedTarget
 	Cached float64  // the share of the input, 0 to 1, that its prompt cache is expected to hold
-	Loses  []string // members of the request that translation would drop
+	Loses  []string // members of the request that translation would drop, or cannot express; see Script.ReadsLosses
 }
 
 // seat is a candidate in one call: it knows its place, so that a verb finds the slot to write to.

@@ -218,15 +218,19 @@ func (x *expansion) branch(ctx context.Context, b *branch, index int) {
 	x.arrange(b.fit, b.variant)
 }
 
-// seat is a deployment as policies see it for this request.
-func (x *expansion) seat(d *catalog.Deployment) policy.Candidate {
-	return policy.Candidate{Target: x.stats.targets[x.table.targets[d].place].box, Cached: x.q.Warm[d.ID]}
+// seat is a deployment as a router's policy sees it for this request.
+func (x *expansion) seat(d *catalog.Deployment, by *Router) policy.Candidate {
+	c := policy.Candidate{Target: x.stats.targets[x.table.targets[d].place].box, Cached: x.q.Warm[d.ID]}
+	if by.Policy.ReadsLosses() || by.Shadow != nil && by.Shadow.ReadsLosses() {
+		c.Loses = x.losses.of(x.q.Caller, d)
+	}
+	return c
 }
 
 // choose has the policy order the deployments of a branch.
 func (x *expansion) choose(ctx context.Context, b *branch) {
 	for _, d := range b.fit {
-		b.seats = append(b.seats, x.seat(d))
+		b.seats = append(b.seats, x.seat(d, b.by))
 	}
 	if b.err = b.by.Policy.Choose(ctx, x.req, b.seats, &b.choice, &b.trace); b.err != nil {
 		return

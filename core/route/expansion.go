@@ -27,6 +27,7 @@ type expansion struct {
 	stats    *Statistics                    // that all policies of this request see
 	disabled map[string]store.DisabledModel // read once
 	failed   map[*Router]error              // policies that are not asked again for this request
+	losses   *losses                        // made with req
 	open     []*Router                      // those whose branches are being listed, outermost first
 
 	planning planning
@@ -134,7 +135,7 @@ func (x *expansion) ask(ctx context.Context, r *Router, v variant) error {
 	}
 	if x.req == nil {
 		x.stats = x.table.Statistics(x.q.Now)
-		x.req, x.models = x.q.Caller.Describe(), x.q.Caller.Models(x.stats)
+		x.req, x.models, x.losses = x.q.Caller.Describe(), x.q.Caller.Models(x.stats), new(losses)
 	}
 	trace := policy.Trace{KeepPrints: x.q.KeepPrints}
 	names, err := r.Policy.Route(ctx, x.req, x.models, &trace)
@@ -198,7 +199,7 @@ func (x *expansion) plan(ctx context.Context, from int) (*Router, error) {
 		for j := i; j < len(d.Candidates); j++ {
 			if d.by[j] == r {
 				w.places = append(w.places, j)
-				w.seats = append(w.seats, x.seat(d.Candidates[j]))
+				w.seats = append(w.seats, x.seat(d.Candidates[j], r))
 			}
 		}
 		w.plans = slices.Grow(w.plans[:0], len(w.seats))[:len(w.seats)]

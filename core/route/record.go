@@ -62,6 +62,7 @@ type Input struct {
 	Backends    map[string]Seen                `json:"backends,omitempty"`
 	Request     *policy.Request                `json:"request"`
 	Warm        map[string]float64             `json:"warm,omitempty"`
+	Loses       map[string][]string            `json:"loses,omitempty"`  // by deployment, where a policy read it
 	Timely      bool                           `json:"timely,omitempty"` // a policy ran out of time: made again, the decision may be another
 }
 
@@ -89,6 +90,7 @@ type Capture struct {
 	text     int
 	allows   func(string) bool
 	req      *policy.Request
+	loses    map[string][]string
 	off      map[string]store.DisabledModel
 	backends map[string]Seen
 	decision Decision
@@ -102,7 +104,7 @@ func (d *Decision) Capture(q *Request, allows func(name string) bool) *Capture {
 		return nil
 	}
 	c := &Capture{Router: d.Router, At: q.Now, Statistics: x.stats, table: x.table, q: *q, needs: q.Facts.Needs, text: q.Facts.TextBytes, allows: allows,
-		req: x.req, off: x.disabled, decision: Decision{Router: d.Router, Branches: slices.Clone(d.Branches), Candidates: slices.Clone(d.Candidates),
+		req: x.req, loses: x.losses.by, off: x.disabled, decision: Decision{Router: d.Router, Branches: slices.Clone(d.Branches), Candidates: slices.Clone(d.Candidates),
 			Plans: slices.Clone(d.Plans), Skips: slices.Clone(d.Skips), Failures: slices.Clone(d.Failures), Steps: d.Steps, Err: d.Err}}
 	c.q.Facts, c.q.Caller, c.q.Accounts = nil, nil, nil
 	if len(x.table.backends) > 0 || q.Accounts != nil {
@@ -147,7 +149,7 @@ func (w *wave) seen(t *target, in *Statistics, now time.Time) Seen {
 // Input gives the request.
 func (c *Capture) Input() *Input {
 	return &Input{Name: c.q.Name, Also: c.q.Also, Needs: c.needs, TextBytes: c.text, Preferences: c.q.Preferences, Seed: c.q.Seed, At: c.q.Now.Round(0).UTC(),
-		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req, Warm: c.q.Warm, Timely: c.timely()}
+		Allowed: c.table.allowed(c.allows, c.off), Off: c.off, Backends: c.backends, Request: c.req, Warm: c.q.Warm, Loses: c.loses, Timely: c.timely()}
 }
 
 // timely says whether the decision hung on more than what was seen.
@@ -365,3 +367,6 @@ func (c *replayed) Models(s *Statistics) *policy.Models {
 }
 
 func (c *replayed) Describe() *policy.Request { return c.Request }
+
+// Loses implements Translator.
+func (c *replayed) Loses(d *catalog.Deployment) []string { return c.Input.Loses[d.ID] }
