@@ -127,3 +127,27 @@ func TestAppendLine(t *testing.T) {
 	f(`"a\n"`, `"a\n"`)
 	f("", "")
 }
+
+// TestOpenAIErrorBody: what a provider says of an error stays, and its type and code are such as SDKs read.
+func TestOpenAIErrorBody(t *testing.T) {
+	f := func(body, want string) {
+		t.Helper()
+		var doc jsonspan.Doc
+		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := OpenAIErrorBody(&doc, sdk.Fail(sdk.ContentRefused, "m")); string(got) != want {
+			t.Errorf("%s\nbecame %s\nwant   %s", body, got, want)
+		}
+	}
+	same := `{"error":{"message":"m","type":"t","param":null,"code":"c"},"more":1}`
+	f(same, same)
+	f(`{"error":{"message":"m","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`,
+		`{"error":{"message":"m","type":"invalid_request_error","param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`)
+	f(`{"error":{"code":400,"message":"m"}}`, `{"error":{"code":"400","message":"m","type":"invalid_request_error"}}`)
+	f(`{"error":{"code":400,"message":"m","type":null}}`, `{"error":{"code":"400","message":"m","type":"invalid_request_error"}}`)
+	for _, other := range []string{`{"error":"m"}`, `{"error":{"message":""}}`, `{"error":{"message":["m"]}}`, `{"error":{"message":"m","type":7}}`,
+		`{"error":{"message":"m","code":{}}}`, `{"message":"m"}`, `[]`} {
+		f(other, "")
+	}
+}

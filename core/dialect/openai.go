@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strconv"
 
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -48,6 +49,44 @@ func AppendQuoteOrNull(dst []byte, s string) []byte {
 		return append(dst, "null"...)
 	}
 	return jsonspan.AppendQuote(dst, s)
+}
+
+// OpenAIErrorBody gives the error body of a provider as OpenAI's SDKs read it, where it is an object with a message: all its
+// members stay, such as what Azure's filter has found. A type that is null becomes a word, a code that is a number a text.
+// It is nil where the body has another form.
+func OpenAIErrorBody(doc *jsonspan.Doc, f *sdk.Failure) []byte {
+	e, ok := doc.Find(0, "error")
+	if !ok || doc.Kind(e) != jsonspan.Object {
+		return nil
+	}
+	if message, ok := doc.Member(e, "message"); !ok || doc.Kind(message) != jsonspan.String || len(doc.Inner(message)) == 0 {
+		return nil
+	}
+	var edits []jsonspan.Edit
+	word, _ := OpenAIWords(f)
+	word = string(jsonspan.AppendQuote(nil, word))
+	switch typ, ok := doc.Member(e, "type"); {
+	case !ok:
+		edits = append(edits, doc.Insert(e, "type", []byte(word)))
+	case doc.Kind(typ) == jsonspan.Null:
+		edits = append(edits, doc.Replace(typ, []byte(word)))
+	case doc.Kind(typ) != jsonspan.String:
+		return nil
+	}
+	if code, ok := doc.Member(e, "code"); ok {
+		switch doc.Kind(code) {
+		case jsonspan.String, jsonspan.Null:
+		case jsonspan.Number:
+			edits = append(edits, doc.Replace(code, jsonspan.AppendQuote(nil, string(doc.Raw(code)))))
+		default:
+			return nil
+		}
+	}
+	if len(edits) == 0 {
+		return doc.Body
+	}
+	segs, _ := jsonspan.Splice(nil, doc.Body, edits)
+	return bytes.Join(segs, nil)
 }
 
 // ReadOpenAIError reads {message, type, param, code} of a provider; the code may be a number, an HTTP status as a rule. An
