@@ -20,6 +20,7 @@ type accessLog struct {
 	mu      sync.Mutex // guards what follows
 	waiting []byte
 	dropped int
+	line    sdk.Writer // of the line that is being written
 }
 
 // waitingBytes bounds the lines that wait for a slow writer, and flushEvery is how long they wait for others, so that a
@@ -74,7 +75,9 @@ func (l *accessLog) Request(e *gateway.Entry) {
 	case len(l.waiting) >= waitingBytes:
 		l.dropped++
 	case l.json:
-		l.waiting = appendJSONLine(l.waiting, e)
+		l.line.Reset()
+		writeJSONLine(&l.line, e)
+		l.waiting = append(append(l.waiting, l.line.Bytes()...), '\n')
 	default:
 		l.waiting = appendTextLine(l.waiting, e)
 	}
@@ -140,17 +143,16 @@ func appendMillis(b []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(b, float64(d.Microseconds())/1000, 'f', 3, 64)
 }
 
-// appendJSONLine writes the line for machines.
-func appendJSONLine(b []byte, e *gateway.Entry) []byte {
-	var w sdk.Writer
+// writeJSONLine writes the line for machines.
+func writeJSONLine(w *sdk.Writer, e *gateway.Entry) {
 	w.Object()
 	w.Name("time").String(time.Now().UTC().Format(time.RFC3339Nano))
 	w.Name("level").String("INFO")
 	w.Name("msg").String("request")
 	w.Name("request_id").String(e.ID)
 	w.Name("generation").Int(e.Generation)
-	w.Name("method").String(e.Method)
-	w.Name("path").String(e.Path)
+	w.Name("method").String(string(e.Method))
+	w.Name("path").String(string(e.Path))
 	w.Name("dialect").String(e.Dialect)
 	w.StringMember("key", e.Key)
 	w.StringMember("model", e.Model)
@@ -170,5 +172,4 @@ func appendJSONLine(b []byte, e *gateway.Entry) []byte {
 	w.Name("gw_us").Int(e.Clock.Gateway().Microseconds())
 	w.Name("total_us").Int(e.Clock.Total().Microseconds())
 	w.EndObject()
-	return append(append(b, w.Bytes()...), '\n')
 }

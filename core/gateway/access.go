@@ -13,8 +13,8 @@ import (
 type Entry struct {
 	ID         string
 	Generation int64
-	Method     string
-	Path       string
+	Method     []byte
+	Path       []byte
 	Dialect    string
 	Key        string // its name
 	Model      string // as the client asked
@@ -37,7 +37,7 @@ func (r *request) log() {
 	}
 	head := r.ex.Head()
 	e := &r.entry
-	*e = Entry{ID: r.id, Method: string(head.Method), Path: string(head.Path()), Dialect: r.dialect.Name(), Model: r.model,
+	*e = Entry{ID: r.id, Method: head.Method, Path: head.Path(), Dialect: r.dialect.Name(), Model: r.model,
 		Status: r.status, Stream: r.facts.Stream, Clock: &r.clock, Arrived: r.ex.Arrived()}
 	if r.gen != nil {
 		e.Generation = r.gen.Number

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"strconv"
 	"time"
 
@@ -65,14 +64,7 @@ func (r *request) AppendFields(dst []byte, c relay.Committing) []byte {
 		dst = append(dst, dropped...)
 		dst = append(dst, "\r\n"...)
 	}
-	for _, f := range c.Fields {
-		if name := bytes.ToLower(f.Name); relay.AnswerField(string(name)) && !(r.reserved.Limited() && limitField(name)) {
-			dst = append(dst, name...)
-			dst = append(dst, ": "...)
-			dst = append(dst, f.Value...)
-			dst = append(dst, "\r\n"...)
-		}
-	}
+	dst = relay.AppendAnswerFields(dst, c.Fields, r.reserved.Limited())
 	if c.Stream {
 		return r.appendStreamTiming(dst)
 	}
@@ -91,11 +83,6 @@ func (r *request) appendLimits(dst []byte) []byte {
 		return dst
 	}
 	return r.reserved.AppendHeaders(dst, r.dialect.Name(), time.Now())
-}
-
-// limitField says whether a header of the upstream tells of limits.
-func limitField(name []byte) bool {
-	return bytes.HasPrefix(name, []byte("x-ratelimit-")) || bytes.HasPrefix(name, []byte("anthropic-ratelimit-"))
 }
 
 func (r *request) appendStreamTiming(dst []byte) []byte {

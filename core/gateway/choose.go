@@ -81,13 +81,15 @@ func (r *request) record(took time.Duration) {
 
 // routeFailure gives the answer to a request that could not be routed; nil where it could.
 func (r *request) routeFailure(err error) *sdk.Failure {
+	if err == nil {
+		if len(r.decision.Candidates) > 0 {
+			return nil
+		}
+		return noTarget(r.model, &r.decision, r.arrived())
+	}
 	var failed *route.Failure
 	var bad *policy.Error
 	switch {
-	case err == nil && len(r.decision.Candidates) > 0:
-		return nil
-	case err == nil:
-		return noTarget(r.model, &r.decision, r.arrived())
 	case errors.Is(err, route.ErrUnknown):
 		return r.unknownModel()
 	case errors.Is(err, route.ErrForbidden):
@@ -148,7 +150,7 @@ func (r *request) Describe() *policy.Request {
 	compaction := says("compaction")
 	p.Client.Compaction = p.Client.RequestClass == "compaction" || compaction != "" && compaction != "0" && !strings.EqualFold(compaction, "false")
 	p.Session = p.Client.SessionID
-	p.Headers, p.Metadata = r.shownHeaders(), metadata(&r.doc)
+	p.Metadata = metadata(&r.doc)
 	return p
 }
 
@@ -170,6 +172,11 @@ func metadata(doc *jsonspan.Doc) map[string]string {
 // readExtras reads what OpenRouter's clients say of routing, `models` and `provider`, and takes it out of the body: it is
 // said to the gateway, and no provider knows it.
 func (r *request) readExtras(q *route.Request) *sdk.Failure {
+	_, also := r.doc.Member(0, "models")
+	_, preferred := r.doc.Member(0, "provider")
+	if !also && !preferred {
+		return nil
+	}
 	x := extras{Reader: dialect.Read(&r.doc), q: q}
 	var edits []jsonspan.Edit
 	for key, val := range r.doc.Members(0) {
@@ -182,9 +189,6 @@ func (r *request) readExtras(q *route.Request) *sdk.Failure {
 			continue
 		}
 		edits = append(edits, r.doc.Delete(0, key))
-	}
-	if edits == nil {
-		return nil
 	}
 	if err := x.Fault(); err != nil {
 		return asFailure(err)

@@ -84,7 +84,9 @@ type request struct {
 // Serve answers one request. It is an h1.Handler.
 func (g *Gateway) Serve(ex h1.Exchange) {
 	g.inFlight.Add(1)
-	r := &request{scratch: g.scratch.get(), g: g, ex: ex, id: newID(ex.Arrived())}
+	memory := g.scratch.get()
+	r := &memory.request
+	*r = request{scratch: memory, g: g, ex: ex, id: newID(ex.Arrived())}
 	r.clock.Start(ex.Arrived())
 	defer r.end()
 	r.gen = g.Generations.Hold()
@@ -137,9 +139,8 @@ func (r *request) serve() {
 // enter finds the route and its dialect, and turns away what cannot be served now.
 func (r *request) enter() *sdk.Failure {
 	faultpoint.Reach(faultpoint.Enter)
-	head := r.ex.Head()
 	var f *sdk.Failure
-	r.route, f = r.g.Dialects.find(string(head.Method), string(head.Path()), string(head.Query()))
+	r.route, f = r.g.Dialects.find(r.ex.Head())
 	r.dialect = r.route.dialect
 	switch {
 	case f != nil:
@@ -175,7 +176,8 @@ func (r *request) read() *sdk.Failure {
 	if err := r.doc.Parse(body, jsonspan.Limits{Depth: lim.Depth}); err != nil {
 		return badJSON(err)
 	}
-	if err := r.readFacts(); err != nil {
+	r.facts = dialect.Facts{}
+	if err := r.dialect.Facts(&r.doc, &r.facts); err != nil {
 		return asFailure(err)
 	}
 	r.model = r.facts.Model

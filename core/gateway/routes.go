@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
+	"github.com/penstock-gateway/penstock/core/h1"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
@@ -74,14 +75,17 @@ func (d *Dialects) Names() []string {
 var modelPrefixes = [...]string{"/v1/models/", "/api/v1/models/", "/openai/v1/models/", "/anthropic/v1/models/", "/v1beta/models/", "/gemini/v1beta/models/"}
 
 // find gives the target of a request. Paths are matched as they were sent: nothing is decoded, joined or cleaned.
-func (d *Dialects) find(method, path, query string) (target, *sdk.Failure) {
-	if e, ok := d.exact[path]; ok {
-		if method == e.method || method == "HEAD" && e.method == "GET" {
-			return e.target, nil
-		}
+func (d *Dialects) find(head *h1.Head) (target, *sdk.Failure) {
+	e, ok := d.exact[string(head.Path())]
+	method := string(head.Method)
+	if ok && (method == e.method || method == "HEAD" && e.method == "GET") {
+		return e.target, nil
+	}
+	path := string(head.Path())
+	if ok {
 		return target{dialect: e.target.dialect}, &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + method + " is not for " + path + ", want " + e.method}
 	}
-	if t, ok := d.verb(path, query); ok {
+	if t, ok := d.verb(path, string(head.Query())); ok {
 		if method == "POST" {
 			return t, nil
 		}

@@ -25,6 +25,7 @@ type scratch struct {
 	task       relay.Task
 	relaying   relay.Workspace
 	entry      Entry
+	request    request // the one that has the rest
 }
 
 // scratchPool keeps scratches of a bounded size.
@@ -44,7 +45,7 @@ func (p *scratchPool) put(s *scratch) {
 	s.doc.Reset()
 	clear(s.candidates)
 	s.routing = route.Request{}
-	s.task, s.entry = relay.Task{}, Entry{}
+	s.task, s.entry, s.request = relay.Task{}, Entry{}, request{}
 	if cap(s.out) > maxScratch {
 		s.out = nil
 	}

@@ -33,9 +33,10 @@ const (
 // errBomb says that a compressed answer is made to exhaust its reader.
 var errBomb = errors.New("body: grows over a hundredfold when it is decoded")
 
-// openBody begins to read the answer.
+// openBody begins to read the answer. The body is the attempt's own.
 func (a *active) openBody() (*answerBody, *sdk.Failure) {
-	b := &answerBody{a: a}
+	b := &a.reading
+	*b = answerBody{a: a}
 	value := a.call.Get("content-encoding")
 	if coding.Identity(value) {
 		return b, nil
@@ -131,10 +132,8 @@ func (a *active) keepBody(f *sdk.Failure, body []byte) {
 		}
 		return
 	}
-	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody {
-		if own := inForm(a.Dialect, f, body); own != nil {
-			f.Body = []byte(a.withoutSecrets(string(own)))
-		}
+	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(a.Dialect, body) {
+		f.Body = []byte(a.withoutSecrets(string(body)))
 	}
 }
 
@@ -150,21 +149,23 @@ func (a *active) withoutSecrets(text string) string {
 	return text
 }
 
-// inForm gives an error body in the form that a dialect's SDKs read, with all that the provider says beside; nil for a
-// body of another form.
-func inForm(d dialect.Dialect, f *sdk.Failure, body []byte) []byte {
+// wellFormed says whether an error body has the form that a dialect's SDKs read: an object with texts where they expect
+// texts.
+func wellFormed(d dialect.Dialect, body []byte) bool {
 	var doc jsonspan.Doc
 	if doc.Parse(body, jsonspan.Limits{}) != nil || doc.Kind(0) != jsonspan.Object {
-		return nil
+		return false
 	}
-	own, ok := d.(dialect.ErrorReader)
-	switch {
-	case !ok:
-		return dialect.OpenAIErrorBody(&doc, f)
-	case own.OwnError(&doc):
-		return body
+	if own, ok := d.(dialect.ErrorReader); ok {
+		return own.OwnError(&doc)
 	}
-	return nil
+	message, ok := doc.Find(0, "error", "message")
+	kind, ok2 := doc.Find(0, "error", "type")
+	if !ok || !ok2 || doc.Kind(message) != jsonspan.String || doc.Kind(kind) != jsonspan.String {
+		return false
+	}
+	code, ok := doc.Find(0, "error", "code")
+	return !ok || doc.Kind(code) == jsonspan.String || doc.Kind(code) == jsonspan.Null
 }
 
 // errTooLong says that a body goes on past its bound.

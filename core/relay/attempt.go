@@ -42,12 +42,13 @@ type active struct {
 	segs       [][]byte
 	seen       jsonspan.Doc // for observers
 	held       []byte       // for the client, before the commit point
-	form       pipe.Form    // of the answer
-	hideUsage  bool         // usage was asked for by us alone
-	content    bool         // the answer has content
-	committed  bool         // the answer is the client's
-	timed      bool         // its end is on the clock
-	lost       atomic.Bool  // another attempt serves
+	reading    answerBody
+	form       pipe.Form   // of the answer
+	hideUsage  bool        // usage was asked for by us alone
+	content    bool        // the answer has content
+	committed  bool        // the answer is the client's
+	timed      bool        // its end is on the clock
+	lost       atomic.Bool // another attempt serves
 }
 
 // begin makes an attempt of an earlier one's memory.

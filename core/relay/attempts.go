@@ -24,8 +24,7 @@ func (r *run) attempts() {
 	}
 	r.order()
 	for len(r.waiting) > 0 && r.res.Tried < r.most() {
-		i := r.waiting[0]
-		r.waiting = r.waiting[1:]
+		i := r.nextCandidate()
 		if n := r.tries[i].failures; n > 0 && !r.backoff(n, r.res.Failure) {
 			return
 		}
@@ -144,6 +143,13 @@ func (r *run) order() {
 			r.waiting = append(r.waiting, i)
 		}
 	}
+}
+
+// nextCandidate takes the first candidate out of the line, which keeps its memory.
+func (r *run) nextCandidate() int {
+	i := r.waiting[0]
+	r.waiting = slices.Delete(r.waiting, 0, 1)
+	return i
 }
 
 // largerThan keeps those candidates whose context is known to be larger than that of candidate i.

@@ -35,11 +35,23 @@ func dialectFields(dst []byte, static []sdk.Header, head *h1.Head, forward []str
 	if head == nil || len(forward) == 0 {
 		return dst
 	}
+	var short [64]byte
 	for _, f := range head.Fields {
-		name := strings.ToLower(string(f.Name))
-		if allowed(forward, name) && !neverForwarded(name) {
-			dst = appendField(dst, name, string(f.Value))
+		name := appendLower(short[:0], f.Name)
+		if allowed(forward, string(name)) && !neverForwarded(string(name)) {
+			dst = appendField(dst, string(name), string(f.Value))
 		}
+	}
+	return dst
+}
+
+// appendLower appends a field's name in lower case; only ASCII folds, as in all that compares such names.
+func appendLower(dst, name []byte) []byte {
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
 	}
 	return dst
 }
@@ -84,12 +96,26 @@ func neverForwarded(name string) bool {
 	return false
 }
 
-// AnswerField says whether a header of the upstream's answer may reach the client (by its lower-case name). All others
-// are dropped: cookies, server names, keys that an upstream echoes, whose account the gateway's is.
-func AnswerField(name string) bool {
+// AppendAnswerFields appends those fields of the upstream's answer that may reach the client. All others are dropped: cookies,
+// server names, keys that an upstream echoes, whose account the gateway's is. Where the key is limited, the limits that the
+// client is told of are the key's and not those of the account.
+func AppendAnswerFields(dst []byte, fields []h1.Field, limited bool) []byte {
+	var short [64]byte
+	for _, f := range fields {
+		if name := appendLower(short[:0], f.Name); answerField(string(name), limited) {
+			dst = append(dst, name...)
+			dst = append(dst, ": "...)
+			dst = append(dst, f.Value...)
+			dst = append(dst, "\r\n"...)
+		}
+	}
+	return dst
+}
+
+func answerField(name string, limited bool) bool {
 	switch name {
 	case "retry-after", "retry-after-ms", "x-should-retry", "openai-version":
 		return true
 	}
-	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")
+	return !limited && (strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-"))
 }

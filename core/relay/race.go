@@ -139,8 +139,7 @@ func (c *race) step() {
 // next sets the next candidate off that may be asked.
 func (c *race) next() {
 	for len(c.waiting) > 0 {
-		i := c.waiting[0]
-		c.waiting = c.waiting[1:]
+		i := c.nextCandidate()
 		if a := c.enter(i); a != nil {
 			c.start(a)
 			return

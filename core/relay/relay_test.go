@@ -86,9 +86,16 @@ func TestDroppedHeader(t *testing.T) {
 func TestAnswerFields(t *testing.T) {
 	for name, want := range map[string]bool{"retry-after": true, "x-ratelimit-limit-requests": true, "anthropic-ratelimit-unified-status": true,
 		"set-cookie": false, "server": false, "x-goog-api-key": false, "content-length": false, "transfer-encoding": false, "authorization": false} {
-		if AnswerField(name) != want {
+		if answerField(name, false) != want {
 			t.Errorf("%s passes: %v, want %v", name, !want, want)
 		}
+	}
+	fields := []h1.Field{{Name: []byte("Retry-After"), Value: []byte("3")}, {Name: []byte("X-RateLimit-Limit-Requests"), Value: []byte("9")}, {Name: []byte("Server"), Value: []byte("s")}}
+	if got := string(AppendAnswerFields(nil, fields, false)); got != "retry-after: 3\r\nx-ratelimit-limit-requests: 9\r\n" {
+		t.Errorf("to a key without limits: %q", got)
+	}
+	if got := string(AppendAnswerFields(nil, fields, true)); got != "retry-after: 3\r\n" {
+		t.Errorf("to a key with limits: %q", got)
 	}
 }
 
