@@ -132,8 +132,10 @@ func (a *active) keepBody(f *sdk.Failure, body []byte) {
 		}
 		return
 	}
-	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody && wellFormed(a.Dialect, body) {
-		f.Body = []byte(a.withoutSecrets(string(body)))
+	if a.plan.way.Pass && f.Status >= 400 && f.Status < 500 && len(body) > 0 && len(body) <= maxErrorBody {
+		if own := inForm(a.Dialect, f, body); own != nil {
+			f.Body = []byte(a.withoutSecrets(string(own)))
+		}
 	}
 }
 
@@ -149,23 +151,21 @@ func (a *active) withoutSecrets(text string) string {
 	return text
 }
 
-// wellFormed says whether an error body has the form that a dialect's SDKs read: an object with texts where they expect
-// texts.
-func wellFormed(d dialect.Dialect, body []byte) bool {
+// inForm gives an error body in the form that a dialect's SDKs read, with all that the provider says beside; nil for a
+// body of another form.
+func inForm(d dialect.Dialect, f *sdk.Failure, body []byte) []byte {
 	var doc jsonspan.Doc
 	if doc.Parse(body, jsonspan.Limits{}) != nil || doc.Kind(0) != jsonspan.Object {
-		return false
+		return nil
 	}
-	if own, ok := d.(dialect.ErrorReader); ok {
-		return own.OwnError(&doc)
+	own, ok := d.(dialect.ErrorReader)
+	switch {
+	case !ok:
+		return dialect.OpenAIErrorBody(&doc, f)
+	case own.OwnError(&doc):
+		return body
 	}
-	message, ok := doc.Find(0, "error", "message")
-	kind, ok2 := doc.Find(0, "error", "type")
-	if !ok || !ok2 || doc.Kind(message) != jsonspan.String || doc.Kind(kind) != jsonspan.String {
-		return false
-	}
-	code, ok := doc.Find(0, "error", "code")
-	return !ok || doc.Kind(code) == jsonspan.String || doc.Kind(code) == jsonspan.Null
+	return nil
 }
 
 // errTooLong says that a body goes on past its bound.
