@@ -44,6 +44,12 @@ func newHost(t testing.TB, o Options) *Host {
 	if o.Ping == 0 {
 		o.Ping = limit
 	}
+	if o.Start == 0 {
+		o.Start = limit
+	}
+	if o.Restart == 0 {
+		o.Restart = limit
+	}
 	before := goleak.IgnoreCurrent()
 	h := New(o)
 	t.Cleanup(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,8 +37,14 @@ func optionsOf(how string) Options {
 	if err != nil {
 		panic(err)
 	}
-	return Options{Name: "sample", Serve: []string{self, "plugin", how}, Describe: []string{self, "describe", how}, Hold: []string{self, "hold", how},
-		Bundled: func(string) (string, []string, bool) { return self, []string{"plugin", how}, true }}
+	// By way of env: under the race detector each process would sleep for a second at its end.
+	env, err := exec.LookPath("env")
+	if err != nil {
+		panic(err)
+	}
+	args := func(what string) []string { return []string{"GORACE=atexit_sleep_ms=0", self, what, how} }
+	return Options{Name: "sample", Serve: append([]string{env}, args("plugin")...), Describe: append([]string{env}, args("describe")...), Hold: append([]string{env}, args("hold")...),
+		Bundled: func(string) (string, []string, bool) { return env, args("plugin"), true }}
 }
 
 // behave is the main of a plugin.
