@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,7 @@ func (r *request) unknownModel() *sdk.Failure {
 	return f
 }
 
-// noTarget says why no deployment of a model can serve. Where some are only set aside for their health, the client is told
+// noTarget says why no deployment of a model can serve. What none of them can do at any time is the request's fault. Where some are only set aside for their health, the client is told
 // when the first of them may be asked; where the provider's limit of requests is all that is in the way, it is that limit.
 func noTarget(model string, d *route.Decision, now time.Time) *sdk.Failure {
 	skips := d.Skips
@@ -116,8 +117,11 @@ func noTarget(model string, d *route.Decision, now time.Time) *sdk.Failure {
 		b.WriteString("; " + s.Deployment + ": " + s.Reason)
 	}
 	f := &sdk.Failure{Kind: sdk.NoTarget, Message: b.String()}
-	if len(skips) > 0 && all(skips, "context") {
+	switch {
+	case len(skips) > 0 && all(skips, "context"):
 		f.Kind = sdk.ContextTooLong
+	case len(skips) > 0 && all(skips, "capabilities"):
+		f.Kind, f.Param = sdk.CannotTranslate, lacking(skips)
 	}
 	if at, limited := d.RetryAt(); !at.IsZero() {
 		f.RetryAfter = max(at.Sub(now), time.Millisecond)
@@ -126,6 +130,17 @@ func noTarget(model string, d *route.Decision, now time.Time) *sdk.Failure {
 		}
 	}
 	return f
+}
+
+// lacking gives the member of a request that asks for what no deployment can do, where one word is all that they lack and has a
+// member of its own.
+func lacking(skips []route.Skip) string {
+	for _, member := range [...]string{"n", "logprobs"} {
+		if !slices.ContainsFunc(skips, func(s route.Skip) bool { return s.Reason != "no "+member }) {
+			return member
+		}
+	}
+	return ""
 }
 
 func all(skips []route.Skip, stage string) bool {

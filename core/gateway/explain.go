@@ -127,7 +127,7 @@ func (r *request) answered(failed *sdk.Failure) bool {
 // explain answers what would become of the request; false where routing failed otherwise than by skipping all.
 // Plugins encode as they would for a call.
 func (r *request) explain(failed *sdk.Failure) bool {
-	if failed != nil && failed.Kind != sdk.NoTarget && failed.Kind != sdk.ContextTooLong {
+	if failed != nil && failed.Kind != sdk.NoTarget && failed.Kind != sdk.ContextTooLong && failed.Kind != sdk.CannotTranslate {
 		return false
 	}
 	decision := r.decision.Explain(r.gen.Number, 0)

@@ -68,8 +68,8 @@ func (r *facts) member(name string, v int) {
 			r.f.Tools = r.Len(v)
 			r.f.TextBytes += len(r.Raw(v))
 		}
-	case "thinking":
-		r.needIf(r.Object(v) && !r.Is(r.Get(v, "type"), "disabled"), dialect.Thinking)
+	case "thinking": // adaptive leaves it to the model, of which one that does not think is no other
+		r.needIf(r.Object(v) && !r.Is(r.Get(v, "type"), "disabled") && !r.Is(r.Get(v, "type"), "adaptive"), dialect.Thinking)
 	case "output_config":
 		if r.Object(v) {
 			r.f.Effort = r.Word(r.Get(v, "effort"))
