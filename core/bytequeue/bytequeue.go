@@ -15,7 +15,7 @@ import (
 )
 
 // chunkSize is the size of the pieces that bytes are kept in, so that an empty queue holds none.
-const chunkSize = 8 << 10
+const chunkSize = 4 << 10
 
 // chunks is one for the process: queues come and go with streams, and their memory is all of one size.
 var chunks = sync.Pool{New: func() any { b := make([]byte, 0, chunkSize); return &b }}
@@ -181,7 +181,7 @@ type Batch struct {
 }
 
 // batchChunks bounds what is taken at once: the rest of the queue is filled while that is written.
-const batchChunks = 4
+const batchChunks = 8
 
 // Take moves what is queued into b, which has been released, up to a bound. It waits while the queue is empty; when the
 // queue has been closed and all is taken, the error is the one it was closed with, or io.EOF. After Abort it is Abort's.

@@ -19,7 +19,7 @@ import (
 // has kept up with half of them, MostWindow in the end, which is 1.3 MB a second at a round trip of 50 ms. A reader that is
 // slow has FirstWindow again. WideWindow is for answers that are taken as they come.
 const (
-	FirstWindow = 16 << 10
+	FirstWindow = 8 << 10
 	MostWindow  = 64 << 10
 	WideWindow  = 1 << 20
 )

@@ -103,9 +103,8 @@ func TestFaultyAnswers(t *testing.T) {
 		}, reset},
 		{"more than its window", func(p *peer) {
 			p.head(1, false, ":status", "200")
-			for range FirstWindow/frameSize + 1 {
-				p.data(1, false, strings.Repeat("x", frameSize))
-			}
+			p.data(1, false, strings.Repeat("x", FirstWindow))
+			p.data(1, false, "x")
 		}, "reset 1 FLOW_CONTROL_ERROR"},
 		{"a window too wide", func(p *peer) { p.write(func(fr *http2.Framer) { fr.WriteWindowUpdate(1, maxWindow) }) }, "reset 1 FLOW_CONTROL_ERROR"},
 		{"a connection's window too wide", func(p *peer) { p.write(func(fr *http2.Framer) { fr.WriteWindowUpdate(0, maxWindow) }) }, "goaway FLOW_CONTROL_ERROR"},
@@ -198,15 +197,15 @@ func TestWindowFollowsTheReader(t *testing.T) {
 				t.Errorf("%d bytes may be ahead, want %d", n, ahead)
 			}
 		}
-		f(4<<10, 4<<10, 12<<10, "")
-		f(4<<10, 4<<10, 32<<10, "window 1 24576")
-		f(32<<10, 16<<10, 32<<10, "window 1 16384") // as much waits still
-		f(0, 16<<10, 64<<10, "window 1 49152")
+		f(2<<10, 2<<10, 6<<10, "")
+		f(2<<10, 2<<10, 16<<10, "window 1 12288")
+		f(16<<10, 8<<10, 16<<10, "window 1 8192") // as much waits still
+		f(0, 8<<10, 32<<10, "window 1 24576")
+		f(16<<10, 16<<10, 64<<10, "window 1 49152")
 		f(32<<10, 32<<10, 64<<10, "window 1 32768") // the most
 		s.Narrow()
-		f(64<<10, 48<<10, 16<<10, "")
-		f(0, 4<<10, 12<<10, "")
-		f(0, 4<<10, 16<<10, "window 1 8192")
+		f(64<<10, 56<<10, 8<<10, "")
+		f(0, 4<<10, 8<<10, "window 1 4096")
 	})
 	play(t, Options{}, nil, func(t *testing.T, u *upstream, c *Client) {
 		wide := open(t, c, &Request{Method: "POST", Target: "/w", Body: ask.Body, Wide: true})
