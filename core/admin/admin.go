@@ -58,6 +58,9 @@ type Server struct {
 // inFlight bounds the requests that are served at once.
 const inFlight = 64
 
+// bodyTime is how long the body of a request may take to come.
+const bodyTime = 30 * time.Second
+
 // Handler gives the API as one handler: token, origin and host are checked before any route is looked up.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -94,7 +97,17 @@ func (s *Server) Handler() http.Handler {
 			problem(w, http.StatusServiceUnavailable, "too many admin requests at once")
 		}
 	}))
-	return guarded
+	return timed(guarded)
+}
+
+// timed bounds how long the body of a request may take, whatever becomes of the request.
+func timed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != http.NoBody { // without one the limit would end requests whose answer takes long
+			http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where none can be set, no network is read
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // NewHTTP makes the server that runs the handler, with the limits of a listener that faces operators alone.
