@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -103,18 +102,21 @@ func (b *books) passed() (list []faultpoint.Point) {
 // idle waits until each request has taken its last step.
 func (b *books) idle() {
 	b.t.Helper()
-	b.await("the end of all requests", func() bool {
-		under := 0
-		for _, p := range b.passed() {
-			switch p {
-			case faultpoint.Enter:
-				under++
-			case faultpoint.Log:
-				under--
-			}
+	b.await("the end of all requests", func() bool { return b.underWay() == 0 })
+}
+
+// underWay is how many requests have not come to their last step.
+func (b *books) underWay() (n int) {
+	b.t.Helper()
+	for _, p := range b.passed() {
+		switch p {
+		case faultpoint.Enter:
+			n++
+		case faultpoint.Log:
+			n--
 		}
-		return under == 0
-	})
+	}
+	return n
 }
 
 // booksConfig has a model for each thing that the upstream does.
@@ -122,7 +124,7 @@ func booksConfig(t *testing.T, url, settings string) string {
 	var c strings.Builder
 	fmt.Fprintf(&c, "providers:\n  up: {plugin: openai, base_url: %[1]q, credentials: [{name: a, api_key: sk-up-aaaaaaaa}]}\n"+
 		"  far: {plugin: openai, http: 2, base_url: %[1]q, credentials: [{name: a, api_key: sk-up-aaaaaaaa}]}\n"+
-		"  nobody: {plugin: openai, base_url: %[2]q, credentials: [{name: a, api_key: sk-up-aaaaaaaa}]}\nmodels:\n", url+"/v1", nobody(t)+"/v1")
+		"  nobody: {plugin: openai, base_url: %[2]q, credentials: [{name: a, api_key: sk-up-aaaaaaaa}]}\nmodels:\n", url+"/v1", boundSocket(t).url+"/v1")
 	of := func(name, provider, terms string, does ...string) {
 		fmt.Fprintf(&c, "  %s:\n%s    deployments:\n", name, terms)
 		for _, d := range does {
@@ -158,17 +160,6 @@ func booksConfig(t *testing.T, url, settings string) string {
 		fmt.Fprintf(&c, "  - {name: %s, secret: %s, limits: {concurrency: 1, rpm: 6, tpm: %d}, budget: {usd: 1}}\n", key, bookSecret(key), bookTokens)
 	}
 	return c.String() + "retry: {attempts: 2, backoff: {first: 1ms, max: 5ms}}\nbreaker: {failures: 1000}\nstream: {on_disconnect: cancel}\n" + settings
-}
-
-// nobody is an address at which nobody listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
 }
 
 // doings are what the upstream does, by the model that it is asked for.

@@ -42,7 +42,7 @@ type connNumber struct{}
 func newSite(t *testing.T, answer http.HandlerFunc) *site {
 	t.Helper()
 	h := &site{answer: answer}
-	h.Server = h.at(t, "127.0.0.1:0")
+	h.Server = h.at(t, strings.TrimPrefix(boundSocket(t).url, "http://")) // which nobody gets while it is away
 	t.Cleanup(func() { h.Server.Close() })
 	return h
 }

@@ -70,7 +70,7 @@ func switched(t *testing.T, fails http.HandlerFunc) outage {
 	return outage{up.URL, func() { well.Store(true) }}
 }
 
-// socket has an address that nobody else can take, and does not listen yet.
+// socket has an address that nobody else is given, and does not listen yet: who knows it may.
 type socket struct {
 	t    *testing.T
 	file *os.File
@@ -86,6 +86,9 @@ func boundSocket(t *testing.T) *socket {
 	syscall.CloseOnExec(fd)
 	s := &socket{t: t, file: os.NewFile(uintptr(fd), "socket")}
 	t.Cleanup(func() { s.file.Close() })
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		t.Fatal(err)
+	}
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		t.Fatal(err)
 	}

@@ -30,10 +30,7 @@ func (s *served) restart() {
 		close(ended)
 	}()
 	s.cmd, s.ended = cmd, ended
-	s.await("ready file", func() bool {
-		b, err := os.ReadFile(ready)
-		return err == nil && json.Unmarshal(b, &s.readyFile) == nil
-	})
+	s.awaitReady(ready)
 }
 
 func TestModelsAreDisabled(t *testing.T) {

@@ -115,9 +115,8 @@ func TestVerdicts(t *testing.T) {
 	f(failed, false, func(s *sighting) { s.took = 2 * time.Second })
 }
 
-// TestDrill runs a drill of the demo and of an operator's router.
+// TestDrill runs a drill of the demo and of an operator's router. It has the package to itself: a drill judges by the clock.
 func TestDrill(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

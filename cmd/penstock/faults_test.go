@@ -203,9 +203,8 @@ func playFault(t *testing.T, client *http.Client, d *drill, f *demo.Fault, in []
 }
 
 // TestClientsMisbehave lets clients of every dialect leave at each stage, or read slowly: nothing goes on for them, and the
-// next ones are served.
+// next ones are served. It has the package to itself, since it plays a part of a drill, with a drill's short time-outs.
 func TestClientsMisbehave(t *testing.T) {
-	t.Parallel()
 	const text = "providers: {one: {plugin: demo}, two: {plugin: demo}}\nmodels: {m: {deployments: [{provider: one, model: echo}, {provider: two, model: echo}]}}\n"
 	s := serveText(t, text+"keys: [{name: dev, secret: "+testKey+"}]\n")
 	cfg, err := config.Load(s.file, nil)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,24 +82,13 @@ func (s *served) configuration() string {
 	return string(b)
 }
 
-// refusingPort is an address at which nobody listens.
-func refusingPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // TestDeadPrimary holds that a thousand requests in an outage cost the dead primary a handful of attempts, that none of
 // them fails, and that the primary serves again with the first probe after its recovery.
 func TestDeadPrimary(t *testing.T) {
 	t.Parallel()
-	dead := refusingPort(t)
+	dead := boundSocket(t)
 	second := newUpstream(t, answering("second"))
-	s := serveText(t, carefully("http://"+dead, second.URL, "breaker: {failures: 5, open_for: 300ms}\n"))
+	s := serveText(t, carefully(dead.url, second.URL, "breaker: {failures: 5, open_for: 300ms}\n"))
 	for s.backend("first").Phase == health.Closed {
 		if who, _ := s.chat("both"); who != "second" {
 			t.Fatalf("got %s, want the second", who)
@@ -127,13 +115,8 @@ func TestDeadPrimary(t *testing.T) {
 		t.Errorf("%d requests failed, %d attempts at the dead primary; want none, and 10 at most", failed.Load(), vain)
 	}
 
-	l, err := net.Listen("tcp", dead)
-	if err != nil {
-		t.Skip("the port was taken meanwhile: ", err)
-	}
-	first := &httptest.Server{Listener: l, Config: &http.Server{Handler: answering("first")}}
-	first.Start()
-	defer first.Close()
+	dead.listen(128)
+	dead.serve()
 	back := time.Now()
 	s.await("the primary serves", func() bool { who, _ := s.chat("both"); return who == "first" })
 	b := s.backend("first")

@@ -284,10 +284,7 @@ func killUnderLoad(t *testing.T, dir, config string, moment <-chan struct{}) {
 		g.cmd.Wait()
 		close(g.ended)
 	}()
-	g.await("ready file", func() bool {
-		b, err := os.ReadFile(ready)
-		return err == nil && json.Unmarshal(b, &g.readyFile) == nil
-	})
+	g.awaitReady(ready)
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for range 8 {

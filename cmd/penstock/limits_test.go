@@ -97,7 +97,7 @@ func TestBudgetRace(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 200 {
 			group.Go(func() {
-				a := gateways[i%nodes].post("/v1/chat/completions", ask1000)
+				a := gateways[i%nodes].verdict(testKey)
 				switch {
 				case a.status == 200:
 					served.Add(1)
@@ -111,10 +111,11 @@ func TestBudgetRace(t *testing.T) {
 		gateways[0].await("all verdicts", func() bool { return refused.Load()+started.Load() == 200 })
 		letGo()
 		group.Wait()
-		if served.Load() != 40 || up.count() != 40 {
-			t.Errorf("%d were served and %d reached the upstream, want 40", served.Load(), up.count())
+		spentOnce(t, "money for 40", served.Load(), 40, gateways...)
+		if n := up.count(); int64(n) != served.Load() {
+			t.Errorf("%d reached the upstream, %d were served", n, served.Load())
 		}
-		if a := gateways[0].post("/v1/chat/completions", ask1000); a.status != 200 {
+		if a := gateways[0].verdict(testKey); a.status != 200 {
 			t.Errorf("when they have been settled: %d %s", a.status, a.body)
 		}
 	}
@@ -127,6 +128,33 @@ func TestBudgetRace(t *testing.T) {
 		url, _ := startCounters(t)
 		f(t, 2, fmt.Sprintf("counters: {url: %q}\nstore: {url: %q}", url, storetest.Postgres(t).URL()))
 	})
+}
+
+// verdict asks with a key until the request is let in or refused: where the counters do not answer in time, as on a busy
+// machine, a client is told to come again. These times are counted.
+func (s *served) verdict(key string) (a answer) {
+	s.t.Helper()
+	s.await("a verdict", func() bool {
+		a = s.post("/v1/chat/completions", ask1000, "Authorization", "Bearer "+key)
+		if a.status == http.StatusServiceUnavailable {
+			s.late.Add(1)
+		}
+		return a.status != http.StatusServiceUnavailable
+	})
+	return a
+}
+
+// spentOnce holds that as many requests were served as there was money for. What a call of the counters has reserved whose
+// answer came too late is kept a while: for each of them one request less may be served.
+func spentOnce(t *testing.T, what string, served, want int64, gateways ...*served) {
+	t.Helper()
+	late := int64(0)
+	for _, g := range gateways {
+		late += g.late.Load()
+	}
+	if served > want || served < want-late {
+		t.Errorf("%s: %d were served, want %d; the counters were late %d times", what, served, want, late)
+	}
 }
 
 // keyAsked asks GET /api/v1/key of the test key.

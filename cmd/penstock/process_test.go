@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -87,6 +88,7 @@ type served struct {
 	file  string // its configuration; "" for the demo
 	log   *logBuffer
 	ended chan struct{}
+	late  atomic.Int64 // requests whose limits were not counted in time; see verdict
 	readyFile
 }
 
@@ -208,11 +210,17 @@ func serveIn(t testing.TB, dir, program, text string, env ...string) *served {
 	}()
 	t.Cleanup(s.tells)
 	t.Cleanup(s.stop)
-	s.await("ready file", func() bool {
-		b, err := os.ReadFile(ready)
+	s.awaitReady(ready)
+	return s
+}
+
+// awaitReady waits until a gateway that has been started serves.
+func (s *served) awaitReady(file string) {
+	s.t.Helper()
+	s.awaitFor(2*time.Minute, "ready file", func() bool {
+		b, err := os.ReadFile(file)
 		return err == nil && json.Unmarshal(b, &s.readyFile) == nil
 	})
-	return s
 }
 
 // rewrite replaces the configuration file as an editor does.
@@ -238,18 +246,21 @@ func (s *served) stop() {
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-s.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(awaitLimit):
 		s.cmd.Process.Signal(syscall.SIGQUIT)
 		<-s.ended
 		_, goroutines, _ := strings.Cut(s.log.String(), quitMark)
-		s.t.Errorf("the gateway did not end within 20 s of SIGTERM:%.20000s", goroutines)
+		s.t.Errorf("the gateway did not end within %v of SIGTERM:%.20000s", awaitLimit, goroutines)
 	}
 }
+
+// awaitLimit is how long a test waits before it fails: by far longer than it takes, on a busy machine too.
+const awaitLimit = 40 * time.Second
 
 // await polls until a condition holds.
 func (s *served) await(what string, holds func() bool) {
 	s.t.Helper()
-	s.awaitFor(15*time.Second, what, holds)
+	s.awaitFor(awaitLimit, what, holds)
 }
 
 func (s *served) awaitFor(limit time.Duration, what string, holds func() bool) {
@@ -281,7 +292,7 @@ type answer struct {
 }
 
 // client is for tests alone: no redirects, connections kept.
-var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}
+var client = &http.Client{Timeout: awaitLimit, Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}}
 
 // post sends a body with the gateway's key.
 func (s *served) post(path, body string, headers ...string) answer {

@@ -266,7 +266,7 @@ func TestKilledPluginEndsItsStreamsOnly(t *testing.T) {
 		t.Errorf("the stream went on with %q (%v), want the dialect's error and no [DONE]", rest, err)
 	}
 	up.answer = tellsNumber
-	if a := s.post("/v1/chat/completions", `{"model":"x","messages":[{"role":"user","content":"hi"}]}`); a.status != 200 {
+	if a := s.postAfterKill("/v1/chat/completions", `{"model":"x","messages":[{"role":"user","content":"hi"}]}`); a.status != 200 {
 		t.Errorf("the next request: %d %s", a.status, a.body)
 	}
 }
