@@ -37,7 +37,7 @@ func OpenAIWords(f *sdk.Failure) (typ, code string) {
 	if f.Type != "" {
 		typ = f.Type
 	}
-	if f.Code != "" {
+	if f.Code != "" && f.Kind != sdk.ContextTooLong { // that has one code, which clients shorten their input by
 		code = f.Code
 	}
 	return typ, code

@@ -20,6 +20,8 @@ func knownErrors() []sdk.KnownError {
 		{At: message, Has: "input is too long", Kind: "context_too_long"},
 		{At: message, Has: "prompt is too long", Kind: "context_too_long"},
 		{At: message, Has: "too many input tokens", Kind: "context_too_long"},
+		{At: message, Has: "exceed context limit", Kind: "context_too_long"},
+		{At: message, Has: "maximum context length", Kind: "context_too_long"},
 		{At: message, Has: "model identifier is invalid", Kind: "upstream_model"},
 		{At: message, Has: "on-demand throughput", Kind: "upstream_model"},
 		{At: message, Has: "too many requests", Kind: "upstream_rate"},

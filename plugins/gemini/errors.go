@@ -17,6 +17,7 @@ func knownErrors() []sdk.KnownError {
 		{At: message, Has: "api key not valid", Kind: "upstream_auth"}, // under 400, INVALID_ARGUMENT
 		{At: message, Has: "api key expired", Kind: "upstream_auth"},
 		{At: message, Has: "exceeds the maximum number of tokens", Kind: "context_too_long"},
+		{At: message, Has: "the input token count is", Kind: "context_too_long"}, // Vertex AI
 		{At: message, Has: "prepayment credits are depleted", Kind: "upstream_money"},
 		{At: status, Equals: "UNAUTHENTICATED", Kind: "upstream_auth"},
 		{At: status, Equals: "PERMISSION_DENIED", Kind: "upstream_auth"},

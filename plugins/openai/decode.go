@@ -226,7 +226,7 @@ func readUsage(u sdk.Node) sdk.Usage {
 	prompt, completion := u.Get("prompt_tokens_details"), u.Get("completion_tokens_details")
 	n := sdk.Counts{
 		Input:      u.Get("prompt_tokens").Int(),
-		CacheRead:  first(prompt.Get("cached_tokens"), u.Get("prompt_cache_hit_tokens"), u.Get("cached_tokens"), u.Get("num_cached_tokens")),
+		CacheRead:  first(prompt.Get("cached_tokens"), u.Get("prompt_cache_hit_tokens"), u.Get("cached_tokens"), u.Get("num_cached_tokens"), u.Get("cache_read_input_tokens")),
 		CacheWrite: first(prompt.Get("cache_write_tokens"), u.Get("cache_creation_input_tokens")),
 		Output:     u.Get("completion_tokens").Int(),
 		Reasoning:  first(completion.Get("reasoning_tokens"), u.Get("reasoning_tokens")),
@@ -282,60 +282,6 @@ func first(nodes ...sdk.Node) int64 {
 		}
 	}
 	return 0
-}
-
-// knownErrors tells kinds of failure by error bodies; the first that matches counts. It serves the gateway, by way of
-// the manifest, for error statuses, and the decoder for errors inside a stream.
-//
-// OpenAI's codes: https://platform.openai.com/docs/guides/error-codes, those about money:
-// https://help.openai.com/en/articles/6614457-troubleshooting-api-usage-and-spend-limits. The others are from recorded answers of the
-// services named.
-func knownErrors() []sdk.KnownError {
-	code, typ, message := "/error/code", "/error/type", "/error/message"
-	return []sdk.KnownError{
-		{At: code, Equals: "insufficient_quota", Kind: "upstream_money"},
-		{At: typ, Equals: "insufficient_quota", Kind: "upstream_money"},
-		{At: code, Equals: "credit_balance_exhausted", Kind: "upstream_money"},
-		{At: code, Equals: "organization_spend_limit_exceeded", Kind: "upstream_money"},
-		{At: code, Equals: "project_spend_limit_exceeded", Kind: "upstream_money"},
-		{At: code, Equals: "organization_usage_limit_exceeded", Kind: "upstream_money"},
-		{At: code, Equals: "billing_hard_limit_reached", Kind: "upstream_money"},
-		{At: message, Has: "insufficient balance", Kind: "upstream_money"}, // DeepSeek
-		{At: message, Has: "insufficient credits", Kind: "upstream_money"}, // OpenRouter
-		{At: code, Equals: "context_length_exceeded", Kind: "context_too_long"},
-		{At: typ, Equals: "too_many_prompt_tokens", Kind: "context_too_long"}, // Perplexity
-		{At: message, Has: "maximum context length", Kind: "context_too_long"},
-		{At: message, Has: "max context length", Kind: "context_too_long"}, // Ollama
-		{At: "/message", Has: "maximum context length", Kind: "context_too_long"},
-		{At: code, Equals: "model_not_found", Kind: "upstream_model"},
-		{At: code, Equals: "DeploymentNotFound", Kind: "upstream_model"}, // Azure
-		{At: code, Equals: "content_filter", Kind: "content_refused"},    // Azure
-		{At: code, Equals: "content_policy_violation", Kind: "content_refused"},
-		{At: code, Equals: "moderation_blocked", Kind: "content_refused"},
-		{At: code, Equals: "invalid_prompt", Kind: "content_refused"},
-		{At: code, Equals: "invalid_api_key", Kind: "upstream_auth"},
-		{At: code, Equals: "account_deactivated", Kind: "upstream_auth"},
-		{At: typ, Equals: "invalid_api_key", Kind: "upstream_auth"}, // Perplexity
-		{At: typ, Equals: "authentication_error", Kind: "upstream_auth"},
-		{At: code, Equals: "401", Kind: "upstream_auth"},
-		{At: message, Has: "api key not valid", Kind: "upstream_auth"}, // Google
-		{At: code, Equals: "rate_limit_exceeded", Kind: "upstream_rate"},
-		{At: code, Equals: "RateLimitReached", Kind: "upstream_rate"}, // Azure
-		{At: code, Equals: "429", Kind: "upstream_rate"},
-		{At: code, Equals: "too_many_requests", Kind: "upstream_rate"}, // Azure
-		{At: code, Equals: "server_is_overloaded", Kind: "overloaded"},
-		{At: code, Equals: "slow_down", Kind: "overloaded"},
-		{At: code, Equals: "engine_overloaded_error", Kind: "overloaded"}, // Moonshot
-		{At: typ, Equals: "engine_overloaded_error", Kind: "overloaded"},
-		{At: typ, Equals: "overloaded_error", Kind: "overloaded"},
-		{At: code, Equals: "503", Kind: "overloaded"},
-		// MiniMax, under a status of success (https://platform.minimax.io/docs/api-reference/errorcode).
-		{At: "/base_resp/status_code", Equals: "1002", Kind: "upstream_rate"},
-		{At: "/base_resp/status_code", Equals: "1039", Kind: "upstream_rate"},
-		{At: "/base_resp/status_code", Equals: "1004", Kind: "upstream_auth"},
-		{At: "/base_resp/status_code", Equals: "1008", Kind: "upstream_money"},
-		{At: "/base_resp/status_code", Equals: "1001", Kind: "timeout"},
-	}
 }
 
 // failed reads an error object in a stream, or under a status of success; nil where there is none.
@@ -400,4 +346,17 @@ func word(n sdk.Node) string {
 		return ""
 	}
 	return string(n.Value().Raw())
+}
+
+func cite(annotation sdk.Node, out *sdk.Events) {
+	if v := annotation.Value(); v.Present() {
+		out.Add(sdk.Citation).Value = v
+	}
+}
+
+// score tells the log probabilities of a text, in the form of chat completions: the list, under a name.
+func score(list sdk.Node, out *sdk.Events) {
+	if v := list.Value(); list.Len() > 0 && !v.Held() {
+		out.Add(sdk.Logprobs).Value = sdk.RawValue(fmt.Appendf(nil, `{"content":%s}`, v.Raw()))
+	}
 }

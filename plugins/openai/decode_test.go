@@ -139,6 +139,30 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestInputTooLong reads what services say of an input that is longer than the model takes, and of what is too long otherwise.
+func TestInputTooLong(t *testing.T) {
+	f := func(body string, want sdk.Kind) {
+		t.Helper()
+		events := decodeAll(t, sdk.AnswerInfo{}, body)
+		if got := events[len(events)-1]; got.Kind != sdk.Failed || got.Failure.Kind != want {
+			t.Errorf("%s: %v, want %v", body, got.Failure.Kind, want)
+		}
+	}
+	for _, message := range []string{
+		"This model's maximum context length is 8192 tokens.", "Your input exceeds the context window of this model.",
+		"Please reduce the length of the messages or completion.", "Invalid request: Your request exceeded model token limit: 8192",
+		"The input (5000 tokens) is longer than the model's context length (4096 tokens).", "Prompt exceeds max length",
+		"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",
+	} {
+		f(`{"error":{"message":"`+message+`","type":"invalid_request_error","code":null}}`, sdk.ContextTooLong)
+	}
+	f(`{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 200000 tokens."}`, sdk.ContextTooLong)
+	f(`{"object":"error","message":"The decoder prompt (length 5000) is longer than the maximum model length of 4096.","code":400}`, sdk.ContextTooLong)
+	f(`{"error":{"code":400,"message":"the request exceeds the size","type":"exceed_context_size_error"}}`, sdk.ContextTooLong)
+	f(`{"error":{"message":"Request body too large for gpt-4o model.","code":"tokens_limit_reached"}}`, sdk.ContextTooLong)
+	f(`{"error":{"message":"string too long","type":"invalid_request_error","code":"string_above_max_length"}}`, sdk.UpstreamError)
+}
+
 func TestBrokenFrames(t *testing.T) {
 	for _, text := range []string{"<html>", "[DONE", "{"} {
 		d := New().NewDecoder(sdk.AnswerInfo{Stream: true})

@@ -406,16 +406,3 @@ func (d *response) why(r sdk.Node) (sdk.Reason, sdk.Text) {
 	}
 	return sdk.ReasonStop, status.Text()
 }
-
-func cite(annotation sdk.Node, out *sdk.Events) {
-	if v := annotation.Value(); v.Present() {
-		out.Add(sdk.Citation).Value = v
-	}
-}
-
-// score tells the log probabilities of a text, in the form of chat completions: the list, under a name.
-func score(list sdk.Node, out *sdk.Events) {
-	if v := list.Value(); list.Len() > 0 && !v.Held() {
-		out.Add(sdk.Logprobs).Value = sdk.RawValue(fmt.Appendf(nil, `{"content":%s}`, v.Raw()))
-	}
-}

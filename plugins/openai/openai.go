@@ -190,3 +190,80 @@ func capabilities() []sdk.Capabilities {
 		{Match: "o4-mini*", Can: []string{"tools", "images", "documents", "thinking", "json_schema", "n"}, Context: 200_000, MaxOutput: 100_000},
 	}
 }
+
+// knownErrors tells kinds of failure by error bodies; the first that matches counts. It serves the gateway, by way of
+// the manifest, for error statuses, and the decoder for errors inside a stream.
+//
+// OpenAI's codes: https://platform.openai.com/docs/guides/error-codes, those about money:
+// https://help.openai.com/en/articles/6614457-troubleshooting-api-usage-and-spend-limits. The others are from recorded answers of the
+// services named.
+func knownErrors() []sdk.KnownError {
+	code, typ, message := "/error/code", "/error/type", "/error/message"
+	known := []sdk.KnownError{
+		{At: code, Equals: "insufficient_quota", Kind: "upstream_money"},
+		{At: typ, Equals: "insufficient_quota", Kind: "upstream_money"},
+		{At: code, Equals: "credit_balance_exhausted", Kind: "upstream_money"},
+		{At: code, Equals: "organization_spend_limit_exceeded", Kind: "upstream_money"},
+		{At: code, Equals: "project_spend_limit_exceeded", Kind: "upstream_money"},
+		{At: code, Equals: "organization_usage_limit_exceeded", Kind: "upstream_money"},
+		{At: code, Equals: "billing_hard_limit_reached", Kind: "upstream_money"},
+		{At: message, Has: "insufficient balance", Kind: "upstream_money"}, // DeepSeek
+		{At: message, Has: "insufficient credits", Kind: "upstream_money"}, // OpenRouter
+		{At: code, Equals: "context_length_exceeded", Kind: "context_too_long"},
+		{At: typ, Equals: "too_many_prompt_tokens", Kind: "context_too_long"},            // Perplexity
+		{At: code, Equals: "tokens_limit_reached", Kind: "context_too_long"},             // GitHub Models
+		{At: code, Equals: "model_max_prompt_tokens_exceeded", Kind: "context_too_long"}, // GitHub Copilot
+		{At: typ, Equals: "exceed_context_size_error", Kind: "context_too_long"},         // llama.cpp
+		{At: code, Equals: "model_not_found", Kind: "upstream_model"},
+		{At: code, Equals: "DeploymentNotFound", Kind: "upstream_model"}, // Azure
+		{At: code, Equals: "content_filter", Kind: "content_refused"},    // Azure
+		{At: code, Equals: "content_policy_violation", Kind: "content_refused"},
+		{At: code, Equals: "moderation_blocked", Kind: "content_refused"},
+		{At: code, Equals: "invalid_prompt", Kind: "content_refused"},
+		{At: code, Equals: "invalid_api_key", Kind: "upstream_auth"},
+		{At: code, Equals: "account_deactivated", Kind: "upstream_auth"},
+		{At: typ, Equals: "invalid_api_key", Kind: "upstream_auth"}, // Perplexity
+		{At: typ, Equals: "authentication_error", Kind: "upstream_auth"},
+		{At: code, Equals: "401", Kind: "upstream_auth"},
+		{At: message, Has: "api key not valid", Kind: "upstream_auth"}, // Google
+		{At: code, Equals: "rate_limit_exceeded", Kind: "upstream_rate"},
+		{At: code, Equals: "RateLimitReached", Kind: "upstream_rate"}, // Azure
+		{At: code, Equals: "429", Kind: "upstream_rate"},
+		{At: code, Equals: "too_many_requests", Kind: "upstream_rate"}, // Azure
+		{At: code, Equals: "server_is_overloaded", Kind: "overloaded"},
+		{At: code, Equals: "slow_down", Kind: "overloaded"},
+		{At: code, Equals: "engine_overloaded_error", Kind: "overloaded"}, // Moonshot
+		{At: typ, Equals: "engine_overloaded_error", Kind: "overloaded"},
+		{At: typ, Equals: "overloaded_error", Kind: "overloaded"},
+		{At: code, Equals: "503", Kind: "overloaded"},
+		// MiniMax, under a status of success (https://platform.minimax.io/docs/api-reference/errorcode).
+		{At: "/base_resp/status_code", Equals: "1002", Kind: "upstream_rate"},
+		{At: "/base_resp/status_code", Equals: "1039", Kind: "upstream_rate"},
+		{At: "/base_resp/status_code", Equals: "1004", Kind: "upstream_auth"},
+		{At: "/base_resp/status_code", Equals: "1008", Kind: "upstream_money"},
+		{At: "/base_resp/status_code", Equals: "1001", Kind: "timeout"},
+	}
+	for _, words := range tooLong {
+		for _, at := range [...]string{message, "/message", "/error"} {
+			known = append(known, sdk.KnownError{At: at, Has: words, Kind: "context_too_long"})
+		}
+	}
+	return known
+}
+
+// tooLong are the words, in lower case, by which services say that an input is longer than the model takes, where they have
+// no code for it.
+var tooLong = [...]string{
+	"maximum context length", // OpenAI, and many who follow it
+	"exceeds the context window",
+	"max context length",                 // Ollama
+	"maximum prompt length",              // xAI
+	"maximum model length",               // vLLM
+	"model's context length",             // SGLang
+	"available context size",             // llama.cpp
+	"loaded with context length",         // LM Studio
+	"`inputs` tokens + `max_new_tokens`", // TGI
+	"exceeded model token limit",         // Moonshot
+	"prompt exceeds max length",          // Z.ai
+	"reduce the length of the messages",  // Groq, Cerebras
+}

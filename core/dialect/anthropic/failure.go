@@ -17,8 +17,11 @@ func (Dialect) AppendError(dst []byte, f *sdk.Failure, requestID string) []byte 
 		return append(dst, f.Body...)
 	}
 	typ := dialect.FormOf(f.Kind).Anthropic
-	if known(f.Type) && f.Kind != sdk.UpstreamAuth { // its words would look like a verdict on the client's own key
+	switch {
+	case known(f.Type) && f.Kind != sdk.UpstreamAuth: // its words would look like a verdict on the client's own key
 		typ = f.Type
+	case f.Status == 413:
+		typ = "request_too_large"
 	}
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonspan.AppendQuote(dst, typ)
