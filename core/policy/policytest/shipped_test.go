@@ -2,6 +2,8 @@ package policytest_test
 
 import (
 	"context"
+	"io/fs"
+	"os"
 	"testing"
 
 	"github.com/penstock-gateway/penstock/core/policy"
@@ -42,6 +44,26 @@ func TestShipped(t *testing.T) {
 	for line, missed := range shared {
 		if missed == len(names) {
 			t.Errorf("lib/needs.star:%d: does not run in any test", line)
+		}
+	}
+}
+
+// TestExamples runs the tests of the examples' policies.
+func TestExamples(t *testing.T) {
+	folder := os.DirFS("../../../examples/policies")
+	files, err := fs.Glob(folder, "*"+policytest.Suffix)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		r, err := policytest.Run(context.Background(), folder, file, policytest.Options{})
+		if err != nil || len(r.Tests) == 0 {
+			t.Fatalf("%s: %d tests, %v", file, len(r.Tests), err)
+		}
+		for _, test := range r.Tests {
+			if test.Err != nil {
+				t.Errorf("%s: %s: %s", file, test.Name, test.Err.Backtrace())
+			}
 		}
 	}
 }
