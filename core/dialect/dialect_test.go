@@ -130,13 +130,14 @@ func TestAppendLine(t *testing.T) {
 
 // TestOpenAIErrorBody: what a provider says of an error stays, and its type and code are such as SDKs read.
 func TestOpenAIErrorBody(t *testing.T) {
+	kind := sdk.ContentRefused
 	f := func(body, want string) {
 		t.Helper()
 		var doc jsonspan.Doc
 		if err := doc.Parse([]byte(body), jsonspan.Limits{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := OpenAIErrorBody(&doc, sdk.Fail(sdk.ContentRefused, "m")); string(got) != want {
+		if got := OpenAIErrorBody(&doc, sdk.Fail(kind, "m")); string(got) != want {
 			t.Errorf("%s\nbecame %s\nwant   %s", body, got, want)
 		}
 	}
@@ -149,5 +150,9 @@ func TestOpenAIErrorBody(t *testing.T) {
 	for _, other := range []string{`{"error":"m"}`, `{"error":{"message":""}}`, `{"error":{"message":["m"]}}`, `{"error":{"message":"m","type":7}}`,
 		`{"error":{"message":"m","code":{}}}`, `{"message":"m"}`, `[]`} {
 		f(other, "")
+	}	kind = sdk.ContextTooLong
+	for code, want := range map[string]string{`"code":null,`: `"context_length_exceeded"`, `"code":400,`: `"context_length_exceeded"`, `"code":"own",`: `"own"`} {
+		f(`{"error":{`+code+`"message":"m","type":"t"}}`, `{"error":{"code":`+want+`,"message":"m","type":"t"}}`)
 	}
+	f(`{"error":{"message":"m"}}`, `{"error":{"message":"m","type":"invalid_request_error","code":"context_length_exceeded"}}`)
 }

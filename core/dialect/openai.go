@@ -52,8 +52,8 @@ func AppendQuoteOrNull(dst []byte, s string) []byte {
 }
 
 // OpenAIErrorBody gives the error body of a provider as OpenAI's SDKs read it, where it is an object with a message: all its
-// members stay, such as what Azure's filter has found. A type that is null becomes a word, a code that is a number a text.
-// It is nil where the body has another form.
+// members stay, such as what Azure's filter has found. A type that is null becomes a word, a code that is a number a text,
+// and an input that is too long has its code. It is nil where the body has another form.
 func OpenAIErrorBody(doc *jsonspan.Doc, f *sdk.Failure) []byte {
 	e, ok := doc.Find(0, "error")
 	if !ok || doc.Kind(e) != jsonspan.Object {
@@ -63,24 +63,30 @@ func OpenAIErrorBody(doc *jsonspan.Doc, f *sdk.Failure) []byte {
 		return nil
 	}
 	var edits []jsonspan.Edit
-	word, _ := OpenAIWords(f)
-	word = string(jsonspan.AppendQuote(nil, word))
-	switch typ, ok := doc.Member(e, "type"); {
-	case !ok:
-		edits = append(edits, doc.Insert(e, "type", []byte(word)))
-	case doc.Kind(typ) == jsonspan.Null:
-		edits = append(edits, doc.Replace(typ, []byte(word)))
-	case doc.Kind(typ) != jsonspan.String:
+	typ, code := OpenAIWords(f)
+	put := func(name string, at int, there bool, word string) {
+		with := jsonspan.AppendQuote(nil, word)
+		if there {
+			edits = append(edits, doc.Replace(at, with))
+		} else {
+			edits = append(edits, doc.Insert(e, name, with))
+		}
+	}
+	at, there := doc.Member(e, "type")
+	switch {
+	case !there, doc.Kind(at) == jsonspan.Null:
+		put("type", at, there, typ)
+	case doc.Kind(at) != jsonspan.String:
 		return nil
 	}
-	if code, ok := doc.Member(e, "code"); ok {
-		switch doc.Kind(code) {
-		case jsonspan.String, jsonspan.Null:
-		case jsonspan.Number:
-			edits = append(edits, doc.Replace(code, jsonspan.AppendQuote(nil, string(doc.Raw(code)))))
-		default:
-			return nil
-		}
+	at, there = doc.Member(e, "code")
+	switch number := there && doc.Kind(at) == jsonspan.Number; {
+	case f.Kind == sdk.ContextTooLong && (!there || number || doc.Kind(at) == jsonspan.Null):
+		put("code", at, there, code)
+	case number:
+		put("code", at, there, string(doc.Raw(at)))
+	case there && doc.Kind(at) != jsonspan.String && doc.Kind(at) != jsonspan.Null:
+		return nil
 	}
 	if len(edits) == 0 {
 		return doc.Body
