@@ -162,8 +162,8 @@ func (a *Answer) ReadEvents(message []byte, out []Event) ([]Event, error) {
 // check looks at one event and makes its spans inline.
 func (a *Answer) check(e *Event) error {
 	switch {
-	case e.Kind < Begin || e.Kind > Embedding:
-		return fmt.Errorf("kind %d: want %d to %d", e.Kind, Begin, Embedding)
+	case e.Kind < Begin || e.Kind > Image:
+		return fmt.Errorf("kind %d: want %d to %d", e.Kind, Begin, Image)
 	case e.Reason > ReasonFault:
 		return fmt.Errorf("reason %d: want %d at most", e.Reason, ReasonFault)
 	case e.Choice < 0 || e.Choice > maxPlace || e.Call < 0 || e.Call > maxPlace:

@@ -18,7 +18,7 @@ type Event struct {
 	Name    Text   // Begin: the model that answered; ToolBegin: the tool's name
 	Text    Text   // TextDelta, ThinkingDelta, Signature, Redacted, RefusalDelta, ToolInput (a piece of the JSON text of the arguments, or of a custom tool's input)
 	Custom  bool   // ToolBegin: a custom tool
-	Type    string // Foreign: the block's type
+	Type    string // Foreign: the block's type; Image: the media type
 	Value   Value  // Foreign: the block; Citation: the citation or annotation; Logprobs
 	Reason  Reason // Finish
 	Native  Text   // Finish: the provider's own word
@@ -50,13 +50,14 @@ const (
 	Ping
 	Done      // the provider's own end mark has been seen: the answer is complete
 	Embedding // Value: the vector of input number Choice, a list of numbers or base64 text
+	Image     // Text: a picture that the model has made, in base64; Type: its media type
 )
 
 // Content says whether an event commits the answer: text, reasoning, a refusal or a tool call that the client would see,
 // or an end that says something itself. Life-cycle events, pings and empty deltas are not content.
 func (e *Event) Content() bool {
 	switch e.Kind {
-	case TextDelta, ThinkingDelta, RefusalDelta, ToolInput:
+	case TextDelta, ThinkingDelta, RefusalDelta, ToolInput, Image:
 		return !e.Text.Empty()
 	case ToolBegin, Redacted, Foreign, Embedding:
 		return true
@@ -131,6 +132,7 @@ type Usage struct {
 	ImageOutput    int64
 
 	Searches int64 // no tokens: what the provider's own tools searched the web, where it charges for that beside tokens
+	Tier     Tier
 
 	Known    bool // the provider gave figures
 	Disputed bool // figures that cannot be: a part over its whole, a count below zero
@@ -151,6 +153,37 @@ type Counts struct {
 	ImageOutput    int64
 
 	Searches int64
+	Tier     Tier
+}
+
+// Tier is the tier of service with which a provider says that it has served: some charge each otherwise.
+type Tier uint8
+
+// The tiers. What is said of none of the others is the usual one.
+const (
+	TierUsual Tier = iota
+	TierFlex
+	TierPriority
+	TierBatch
+	TierFast
+	Tiers // how many there are
+)
+
+// TierOf reads a provider's word for a tier: OpenAI's and Bedrock's service tiers
+// (https://platform.openai.com/docs/api-reference/chat/object, service_tier), Anthropic's service tiers and speeds
+// (https://platform.claude.com/docs/en/build-with-claude/fast-mode), Google's types of traffic.
+func TierOf(word string) Tier {
+	switch word {
+	case "flex", "ON_DEMAND_FLEX":
+		return TierFlex
+	case "priority", "ON_DEMAND_PRIORITY":
+		return TierPriority
+	case "batch":
+		return TierBatch
+	case "fast":
+		return TierFast
+	}
+	return TierUsual
 }
 
 // UsageWithin reads figures of the OpenAI kind: cached tokens are counted within the input, reasoning within the output
@@ -198,7 +231,7 @@ func (u *Usage) output(c Counts) {
 	u.AudioOutput = u.atMost(u.count(c.AudioOutput), all-u.Reasoning)
 	u.ImageOutput = u.atMost(u.count(c.ImageOutput), all-u.Reasoning-u.AudioOutput)
 	u.Output = all - u.Reasoning - u.AudioOutput - u.ImageOutput
-	u.Searches = u.count(c.Searches)
+	u.Searches, u.Tier = u.count(c.Searches), c.Tier
 	u.Known = true
 }
 

@@ -95,7 +95,7 @@ func (s *said) put(e *sdk.Event) {
 var kinds = map[sdk.EventKind]string{
 	sdk.Begin: "begin", sdk.TextDelta: "text", sdk.ThinkingDelta: "thinking", sdk.Signature: "signature", sdk.Redacted: "redacted",
 	sdk.RefusalDelta: "refusal", sdk.ToolBegin: "tool", sdk.ToolInput: "input", sdk.ToolEnd: "end", sdk.Citation: "citation",
-	sdk.Logprobs: "logprobs", sdk.Foreign: "foreign", sdk.UsageSeen: "usage", sdk.Finish: "finish", sdk.Failed: "failed",
+	sdk.Logprobs: "logprobs", sdk.Foreign: "foreign", sdk.Image: "image", sdk.UsageSeen: "usage", sdk.Finish: "finish", sdk.Failed: "failed",
 	sdk.Ping: "ping", sdk.Done: "done",
 }
 

@@ -3,6 +3,7 @@ package gemini
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -18,6 +19,11 @@ func (d *decoder) part(i int, p sdk.Node, out *sdk.Events) error {
 		} else {
 			out.Text(i, text)
 		}
+		return nil
+	}
+	if data := p.Get("inlineData"); strings.HasPrefix(data.Get("mimeType").Str(), "image/") {
+		e := out.Add(sdk.Image)
+		e.Choice, e.Type, e.Text = i, strings.Clone(data.Get("mimeType").Str()), data.Get("data").Text()
 		return nil
 	}
 	for _, kind := range [...]string{"inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"} {

@@ -105,6 +105,8 @@ func show(e *sdk.Event) string {
 		return fmt.Sprintf("citation%s %s", at, e.Value.Raw())
 	case sdk.Logprobs:
 		return fmt.Sprintf("logprobs%s %s", at, e.Value.Raw())
+	case sdk.Image:
+		return fmt.Sprintf("image%s %s %s", at, e.Type, e.Text.Raw())
 	case sdk.Foreign:
 		return fmt.Sprintf("foreign%s %s %s", at, e.Type, e.Value.Raw())
 	case sdk.UsageSeen:

@@ -20,6 +20,9 @@ func (c *choice) message(m sdk.Node, whole bool, out *sdk.Events) error {
 		}
 	}
 	c.oldCall(m.Get("function_call"), out)
+	for item := range m.Get("images").Items() {
+		c.image(item.At("image_url", "url").Text(), out)
+	}
 	for item := range m.Get("annotations").Items() {
 		e := out.Add(sdk.Citation)
 		e.Choice, e.Value = c.index, item.Value()
@@ -29,6 +32,19 @@ func (c *choice) message(m sdk.Node, whole bool, out *sdk.Events) error {
 		e.Choice, e.Type, e.Value = c.index, "audio", v
 	}
 	return nil
+}
+
+// image reads a picture that the model has made, as OpenRouter has it
+// (https://openrouter.ai/docs/guides/overview/multimodal/image-generation). One at an address is the client's to fetch, and no
+// other dialect has a place for it.
+func (c *choice) image(url sdk.Text, out *sdk.Events) {
+	mime, _, found := strings.Cut(string(url.Facts().Head), ";base64,")
+	if !found || !url.HasPrefix("data:") {
+		return
+	}
+	e := out.Add(sdk.Image)
+	e.Choice, e.Text = c.index, url.Slice(len(mime)+len(";base64,"), url.Len())
+	e.Type = strings.ReplaceAll(strings.TrimPrefix(mime, "data:"), `\/`, "/")
 }
 
 func (c *choice) refusal(t sdk.Text, out *sdk.Events) {

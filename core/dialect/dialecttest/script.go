@@ -57,7 +57,7 @@ var eventKinds = map[string]sdk.EventKind{
 	"begin": sdk.Begin, "text": sdk.TextDelta, "think": sdk.ThinkingDelta, "sign": sdk.Signature, "redacted": sdk.Redacted,
 	"refuse": sdk.RefusalDelta, "tool": sdk.ToolBegin, "input": sdk.ToolInput, "end": sdk.ToolEnd, "cite": sdk.Citation,
 	"logprobs": sdk.Logprobs, "foreign": sdk.Foreign, "usage": sdk.UsageSeen, "finish": sdk.Finish, "failed": sdk.Failed,
-	"ping": sdk.Ping, "done": sdk.Done, "embed": sdk.Embedding,
+	"ping": sdk.Ping, "done": sdk.Done, "embed": sdk.Embedding, "image": sdk.Image,
 }
 
 // set gives an event one member.

@@ -145,6 +145,8 @@ func (e *encoder) write(dst []byte, c *candidate, ev *sdk.Event) []byte {
 			return dst
 		}
 		return e.put(dst, c, part{kind: otherPart, body: dialect.AppendLine(nil, ev.Value.Raw())})
+	case sdk.Image:
+		return e.image(dst, c, ev)
 	case sdk.Citation:
 		e.cite(c, ev.Value)
 	case sdk.Logprobs:
@@ -156,6 +158,16 @@ func (e *encoder) write(dst []byte, c *candidate, ev *sdk.Event) []byte {
 		return e.tool(dst, c, ev)
 	}
 	return dst
+}
+
+// image writes a picture.
+func (e *encoder) image(dst []byte, c *candidate, ev *sdk.Event) []byte {
+	if ev.Text.Empty() {
+		return dst
+	}
+	raw := jsonspan.AppendQuote([]byte(`{"inlineData":{"mimeType":`), ev.Type)
+	raw = append(append(raw, `,"data":"`...), ev.Text.Raw()...)
+	return e.put(dst, c, part{kind: otherPart, body: append(raw, `"}}`...)})
 }
 
 // ours says whether a foreign block is a part of this dialect.

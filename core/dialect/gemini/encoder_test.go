@@ -208,7 +208,7 @@ func (c *readCandidate) add(p readPart) {
 // TestAnyEvents holds all forms to the strict reader, and to each other, for events in any order.
 func TestAnyEvents(t *testing.T) {
 	kinds := []sdk.EventKind{sdk.TextDelta, sdk.ThinkingDelta, sdk.Signature, sdk.Redacted, sdk.RefusalDelta, sdk.ToolBegin,
-		sdk.ToolInput, sdk.ToolInput, sdk.ToolEnd, sdk.Foreign, sdk.Citation, sdk.Logprobs, sdk.UsageSeen, sdk.Ping, sdk.Finish}
+		sdk.ToolInput, sdk.ToolInput, sdk.ToolEnd, sdk.Foreign, sdk.Image, sdk.Citation, sdk.Logprobs, sdk.UsageSeen, sdk.Ping, sdk.Finish}
 	values := []string{`{"url":"https://a"}`, `{"content":[{"token":"a","logprob":-1}]}`, `[1]`}
 	one := rapid.Custom(func(t *rapid.T) sdk.Event {
 		return sdk.Event{

@@ -84,7 +84,7 @@ func (s *stream) Event(dst []byte, e *sdk.Event) []byte {
 // silent says whether an event is a piece of nothing.
 func silent(e *sdk.Event) bool {
 	switch e.Kind {
-	case sdk.TextDelta, sdk.ThinkingDelta, sdk.Signature, sdk.Redacted, sdk.RefusalDelta, sdk.ToolInput:
+	case sdk.TextDelta, sdk.ThinkingDelta, sdk.Signature, sdk.Redacted, sdk.RefusalDelta, sdk.ToolInput, sdk.Image:
 		return e.Text.Empty()
 	}
 	return false
@@ -117,6 +117,10 @@ func (s *stream) delta(dst []byte, c *choice, e *sdk.Event) []byte {
 		dst = s.open(dst, c)
 		dst = append(dst, `"annotations":[`...)
 		return s.close(append(appendAnnotation(dst, e.Value), ']'))
+	case sdk.Image:
+		dst = s.open(dst, c)
+		dst = append(dst, `"images":[`...)
+		return s.close(append(appendImage(dst, e), ']'))
 	case sdk.Logprobs:
 		dst = s.open(dst, c)
 		dst = append(dst, `},"logprobs":`...)

@@ -89,6 +89,15 @@ func appendAnnotation(dst []byte, v sdk.Value) []byte {
 	return append(own(append(dst, `,"title":`...), "title", jsonspan.String, `""`), "}}"...)
 }
 
+// appendImage writes a picture. The dialect has no place for one in an answer; it goes out as OpenRouter has it
+// (https://openrouter.ai/docs/guides/overview/multimodal/image-generation).
+func appendImage(dst []byte, e *sdk.Event) []byte {
+	dst = append(dst, `{"type":"image_url","image_url":{"url":"data:`...)
+	dst = jsonspan.AppendEscape(dst, []byte(e.Type))
+	dst = append(append(dst, ";base64,"...), e.Text.Raw()...)
+	return append(dst, `"}}`...)
+}
+
 // finishWord is the finish_reason of a reason. A choice that calls tools ends for them even where its provider says that
 // it just stopped: agents go on only then.
 func finishWord(r sdk.Reason, calls, refused bool) string {

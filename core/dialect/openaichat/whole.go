@@ -23,6 +23,7 @@ type answer struct {
 	choice
 	said, refusal, reasoning []byte
 	details, annotations     []byte // items of arrays
+	images                   []byte // the same
 	scored                   bool   // has logprobs
 	tokens, refused          []byte // items of logprobs.content and logprobs.refusal
 	made                     []made
@@ -90,6 +91,8 @@ func (w *whole) add(a *answer, e *sdk.Event) {
 		a.details = a.thought.appendRedacted(comma(a.details), e.Text)
 	case sdk.Citation:
 		a.annotations = appendAnnotation(comma(a.annotations), e.Value)
+	case sdk.Image:
+		a.images = appendImage(comma(a.images), e)
 	case sdk.Logprobs:
 		a.logprobs(e.Value)
 	case sdk.Finish:
@@ -189,6 +192,7 @@ func (a *answer) append(dst []byte) []byte {
 		dst = appendTextOrNull(append(dst, `,"reasoning_content":`...), a.reasoning)
 	}
 	dst = appendList(dst, `,"reasoning_details":[`, a.details)
+	dst = appendList(dst, `,"images":[`, a.images)
 	dst = appendList(dst, `,"annotations":[`, a.annotations)
 	dst = a.appendCalls(dst)
 	dst = a.appendLogprobs(append(dst, "},"...))

@@ -99,11 +99,26 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 		}
 		dst = s.add(s.shut(dst), item{kind: foreign, body: dialect.AppendLine(nil, e.Value.Raw())})
 		return s.close(dst, len(s.items)-1, completed)
+	case sdk.Image:
+		if e.Text.Empty() {
+			return dst
+		}
+		dst = s.add(s.shut(dst), item{kind: foreign, body: s.image(e)})
+		return s.close(dst, len(s.items)-1, completed)
 	case sdk.Finish:
 		s.finished, s.reason = true, e.Reason
 		return s.closeAll(dst)
 	}
 	return s.tool(dst, e)
+}
+
+// image is the item of a picture, as OpenAI's own tool for them gives it
+// (https://platform.openai.com/docs/guides/tools-image-generation).
+func (a *answer) image(e *sdk.Event) []byte {
+	body := append([]byte(`{"id":"ig_`), a.request()...)
+	body = strconv.AppendInt(append(body, '_'), int64(len(a.items)), 10)
+	body = append(body, `","type":"image_generation_call","status":"completed","result":"`...)
+	return append(append(body, e.Text.Raw()...), `"}`...)
 }
 
 // start begins the stream.

@@ -106,7 +106,7 @@
 //	          (nanoseconds), bytes body, bool final
 //
 // The kinds of events are 1 begin, 2 text, 3 thinking, 4 signature, 5 redacted, 6 refusal, 7 tool begin, 8 tool input,
-// 9 tool end, 10 citation, 11 logprobs, 12 foreign, 13 usage, 14 finish, 15 failed, 16 ping, 17 done, 18 embedding. The
+// 9 tool end, 10 citation, 11 logprobs, 12 foreign, 13 usage, 14 finish, 15 failed, 16 ping, 17 done, 18 embedding, 19 image. The
 // reasons are 1 stop, 2 stop text, 3 length, 4 context, 5 tool, 6 filter, 7 refusal, 8 pause, 9 fault. The kinds of
 // failures are the constants of sdk.Kind in order, from 1.
 
