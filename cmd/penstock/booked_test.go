@@ -143,8 +143,8 @@ func booksConfig(t *testing.T, url, settings string) string {
 	for name, r := range map[string][2]string{
 		"many": {`"says500", "ok"`, `retries = 1`},
 		"late": {`"hangs"`, `retries = 0, first_content = 0.1`},
-		"idle": {`"stalls"`, `retries = 0, idle = 0.1`},
-		"long": {`"stalls"`, `retries = 0, total = 0.2`},
+		"idle": {`"stalls"`, `retries = 0, idle = 0.5`}, // both: not before the content has come
+		"long": {`"stalls"`, `retries = 0, total = 0.8`},
 	} {
 		path := filepath.Join(dir, name+".star")
 		text := fmt.Sprintf("\"\"\"%s: a policy.\"\"\"\n\ndef route(_req, _models):\n    \"\"\"Models.\"\"\"\n    return [%s]\n\n"+

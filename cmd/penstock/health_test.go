@@ -216,7 +216,7 @@ func TestRateLimitIsHeeded(t *testing.T) {
 func TestFastestIsPreferred(t *testing.T) {
 	t.Parallel()
 	slow := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
-		<-time.After(100 * time.Millisecond)
+		<-time.After(time.Second) // which the quick one takes on no machine
 		answering("slow")(w, r)
 	})
 	quick := newUpstream(t, answering("quick"))
