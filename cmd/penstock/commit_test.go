@@ -256,6 +256,31 @@ func TestContinuationFails(t *testing.T) {
 	}
 }
 
+// TestContinuationOfForms: an answer that must follow a form, or is one of several, is not gone on with: what another
+// deployment writes would begin anew. What is left of the output limit is asked for, and white space comes once.
+func TestContinuationOfForms(t *testing.T) {
+	t.Parallel()
+	one, two := newUpstream(t, breaks(roleChunk, fmt.Sprintf(chatChunk, "The answer is "))), newUpstream(t, streams(roleChunk, fmt.Sprintf(chatChunk, " forty-two"), lastChunk))
+	s := serveText(t, pair(one, two, "on_break: continue", "breaker: {failures: 1000}"))
+	f := func(members string, goesOn bool, asked string) {
+		t.Helper()
+		before := two.count()
+		a := s.post("/v1/chat/completions", strings.Replace(askStream, "{", "{"+members, 1))
+		if ends := strings.HasSuffix(a.body, "data: [DONE]\n\n"); a.status != 200 || ends != goesOn || strings.Contains(a.body, `"error":`) == goesOn || (two.count() > before) != goesOn {
+			t.Errorf("%s: %d %q, want that it goes on: %v", members, a.status, a.body, goesOn)
+		}
+		if goesOn && (!strings.Contains(a.body, `"content":"forty-two"`) || !strings.Contains(two.last().body, asked)) {
+			t.Errorf("%s: %q of %q, want the white space once, and %s asked for", members, a.body, two.last().body, asked)
+		}
+	}
+	f("", true, "")
+	f(`"response_format":{"type":"text"},`, true, "")
+	f(`"max_completion_tokens":9,`, true, `"max_completion_tokens":6`)
+	f(`"response_format":{"type":"json_object"},`, false, "")
+	f(`"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object"}}},`, false, "")
+	f(`"n":2,`, false, "")
+}
+
 // TestBrokenFrame: a frame that is no JSON is not passed on, before the commit point or after it.
 func TestBrokenFrame(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func (s *streaming) mend(f *sdk.Failure) bool {
 	default:
 		return false
 	}
-	if r.decode() != nil {
+	if r.decode() != nil || !resumable(r.request) {
 		return false
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(i int) bool { return !r.continues(i) })
@@ -31,6 +31,12 @@ func (s *streaming) mend(f *sdk.Failure) bool {
 	return true
 }
 
+// resumable says whether the rest of an answer can be asked for by its beginning. Not where it must follow a form, which
+// providers hold to from the first token that they write themselves, nor where there are several answers.
+func resumable(q *sdk.Request) bool {
+	return (q.Format.Kind == sdk.FormatUnset || q.Format.Kind == sdk.FormatText) && q.N <= 1
+}
+
 // continues plans how a candidate is asked to go on: by the answer so far as the beginning of its own, or by the terms'
 // prompt after it.
 func (r *run) continues(i int) bool {
@@ -39,6 +45,9 @@ func (r *run) continues(i int) bool {
 		return false
 	}
 	q := *r.request
+	if q.MaxOutput > 0 { // of which a part is used up
+		q.MaxOutput = max(1, q.MaxOutput-len(r.joined.Text())/textBytes)
+	}
 	so := sdk.Message{Role: sdk.Assistant, Parts: []sdk.Part{{Kind: sdk.PartText, Text: sdk.RawText(r.joined.Text())}}}
 	q.Messages = append(slices.Clip(q.Messages), so)
 	if c.Terms.Prompt != "" {

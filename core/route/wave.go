@@ -236,6 +236,8 @@ func reasonOf(s *health.State, now time.Time) string {
 	left := s.Until.Sub(now)
 	if left > time.Second {
 		left = time.Duration(math.Ceil(left.Seconds())) * time.Second
+	} else {
+		left = left.Round(time.Millisecond)
 	}
 	switch s.Phase {
 	case health.Open:

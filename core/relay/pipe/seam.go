@@ -20,6 +20,7 @@ type Seam struct {
 	other bool      // the answer has more than can be continued
 	used  sdk.Usage // of the calls that broke off
 	going bool      // another deployment has gone on
+	gap   []byte    // white space at the end of the text, which those who go on are not shown
 }
 
 // take takes note of an event; false where the client is not to see it.
@@ -28,6 +29,11 @@ func (s *Seam) take(e *sdk.Event) bool {
 	case sdk.Begin, sdk.ThinkingDelta, sdk.Signature, sdk.Redacted:
 		return !s.going // the client has had the beginning, and the reasoning that led to what it has
 	case sdk.TextDelta:
+		if len(s.gap) > 0 {
+			if s.resume(e); e.Text.Empty() {
+				return false
+			}
+		}
 		s.text = append(s.text, e.Text.Raw()...)
 		s.other = s.other || e.Choice > 0 || len(s.text) > maxContinued
 	case sdk.ToolBegin, sdk.RefusalDelta, sdk.Foreign, sdk.Logprobs:
@@ -47,9 +53,27 @@ func (s *Seam) Text() []byte { return withoutSpace(s.text) }
 
 // Break says that a source has broken off, and that another is to go on. used is what the call used.
 func (s *Seam) Break(used sdk.Usage) {
-	s.going = true
+	s.going, s.gap = true, s.text[len(withoutSpace(s.text)):]
 	s.told.At = append(s.told.At, len(s.text))
 	s.used = s.used.Plus(used)
+}
+
+// resume takes the white space that the client has had already off the beginning of a text: whoever was shown the answer
+// without it may well write it again.
+func (s *Seam) resume(e *sdk.Event) {
+	text := e.Text.Raw()
+	for len(s.gap) > 0 && len(text) > 0 {
+		n := 1
+		if s.gap[0] == '\\' {
+			n = 2
+		}
+		if !bytes.HasPrefix(text, s.gap[:n]) {
+			s.gap = nil
+			break
+		}
+		s.gap, text = s.gap[n:], text[n:]
+	}
+	e.Text = sdk.RawText(text)
 }
 
 // Failer gives the encoder, which may know how a failure is written; see dialect.Failer.
