@@ -54,6 +54,7 @@ func fill(t *testing.T, disk string) (empty func()) {
 // TestDiskFull: while the disk is full requests are served or refused as on_outage says, the log says once why, and each call
 // has its row when there is room again.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	f := func(t *testing.T, settings string, open bool) {
 		t.Parallel()
 		disk := smallDisk(t)

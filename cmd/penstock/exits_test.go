@@ -51,6 +51,7 @@ func bookExits() []exit {
 // an answer, what was reserved is given back, each call has its row, and nothing of the request is left. Without
 // PENSTOCK_LONG=1 the ways share the stages out among them, but for one that is played with all.
 func TestPanicAtEveryStage(t *testing.T) {
+	t.Parallel()
 	f := func(t *testing.T, exits []exit, settings string) {
 		t.Parallel()
 		b := openBooks(t, settings)
