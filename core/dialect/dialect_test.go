@@ -150,7 +150,8 @@ func TestOpenAIErrorBody(t *testing.T) {
 	for _, other := range []string{`{"error":"m"}`, `{"error":{"message":""}}`, `{"error":{"message":["m"]}}`, `{"error":{"message":"m","type":7}}`,
 		`{"error":{"message":"m","code":{}}}`, `{"message":"m"}`, `[]`} {
 		f(other, "")
-	}	kind = sdk.ContextTooLong
+	}
+	kind = sdk.ContextTooLong
 	for code, want := range map[string]string{`"code":null,`: `"context_length_exceeded"`, `"code":400,`: `"context_length_exceeded"`, `"code":"own",`: `"own"`} {
 		f(`{"error":{`+code+`"message":"m","type":"t"}}`, `{"error":{"code":`+want+`,"message":"m","type":"t"}}`)
 	}
