@@ -166,10 +166,11 @@ func (c *Call) framing(minor byte) error {
 	return nil
 }
 
-// Lean is for an answer that is passed on as it comes: from now on its head is gone, what one read brings is bounded, and
-// there is no buffer to read into while nothing comes. What Next gave last is still valid.
+// Lean is for an answer that is passed on as it comes: from now on its head is gone, and the request's segments, what one
+// read brings is bounded, and there is no buffer to read into while nothing comes. What Next gave last is still valid.
 func (c *Call) Lean() {
 	c.lean, c.fields = true, c.fields[:0]
+	clear(c.segs[:cap(c.segs)])
 	putBlock(c.headOf)
 	c.headOf = nil
 }

@@ -33,6 +33,7 @@ func (x *exchange) Body(limit int64) ([]byte, error) {
 	} else {
 		body, err = x.chunks(limit, &p)
 	}
+	c.into.b = nil // or the connection keeps it
 	switch {
 	case err == nil:
 		x.bodyDone = true
@@ -44,6 +45,13 @@ func (x *exchange) Body(limit int64) ([]byte, error) {
 	}
 	x.broken = true
 	return nil, err
+}
+
+// ForgetBody leaves a large body to the collector, whoever looks at it still. Others go back to their pool with the exchange.
+func (x *exchange) ForgetBody() {
+	if x.body != nil && len(x.body.b) > largeBlock {
+		x.body = nil
+	}
 }
 
 // pace reads a body that must come at no less than its rate, once its grace is over.

@@ -22,6 +22,8 @@ type Exchange interface {
 	// waits to be asked and the length is within the limit. The error is ErrBodyTooLarge or a *RequestError, or the
 	// connection's.
 	Body(limit int64) ([]byte, error)
+	// ForgetBody ends the validity of what Body gave, so that the memory of a large one is free while the answer is on its way.
+	ForgetBody()
 	// Commit sets status and fields of the answer, complete "Name: value\r\n" lines that the caller has checked. A
 	// length of 0 or more is the body's; -1 is chunked. Nothing is sent before the first Write, Flush or End: head and
 	// first bytes leave in one write. Framing, Date and Connection are added here.

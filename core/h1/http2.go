@@ -230,6 +230,9 @@ func (x *webExchange) Body(limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// ForgetBody does nothing: the body is its reader's alone.
+func (x *webExchange) ForgetBody() {}
+
 // webPace holds a body to its least rate, as pace does.
 type webPace struct {
 	x     *webExchange

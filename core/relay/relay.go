@@ -143,7 +143,7 @@ const (
 type Task struct {
 	Exchange   h1.Exchange
 	Dialect    dialect.Dialect
-	Doc        *jsonspan.Doc // of the client's body
+	Doc        *jsonspan.Doc // of the client's body; empty when no more is asked, after the commit point
 	Facts      *dialect.Facts
 	Candidates []Candidate // best first
 	Limits     Limits

@@ -216,6 +216,7 @@ func (s *streaming) release(segs [][]byte) {
 	s.committed = true
 	s.commit()
 	s.call.Lean()
+	s.forget()
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}
