@@ -150,7 +150,7 @@ func (r *request) Describe() *policy.Request {
 	compaction := says("compaction")
 	p.Client.Compaction = p.Client.RequestClass == "compaction" || compaction != "" && compaction != "0" && !strings.EqualFold(compaction, "false")
 	p.Session = p.Client.SessionID
-	p.Metadata = metadata(&r.doc)
+	p.Headers, p.Metadata = r.shownHeaders(), metadata(&r.doc)
 	return p
 }
 

@@ -176,8 +176,7 @@ func (r *request) read() *sdk.Failure {
 	if err := r.doc.Parse(body, jsonspan.Limits{Depth: lim.Depth}); err != nil {
 		return badJSON(err)
 	}
-	r.facts = dialect.Facts{}
-	if err := r.dialect.Facts(&r.doc, &r.facts); err != nil {
+	if err := r.readFacts(); err != nil {
 		return asFailure(err)
 	}
 	r.model = r.facts.Model
