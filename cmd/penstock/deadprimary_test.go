@@ -118,9 +118,9 @@ func (s *socket) serve() {
 	s.t.Cleanup(server.Close)
 }
 
-// TestOutages holds for each way to be down what TestDeadPrimary holds for one, with 64 requests at a time: none of a
+// TestPrimaryOutages holds for each way to be down what TestDeadPrimary holds for one, with 64 requests at a time: none of a
 // thousand fails, the primary costs them ten attempts at the most, and its first probe after the recovery brings it back.
-func TestOutages(t *testing.T) {
+func TestPrimaryOutages(t *testing.T) {
 	t.Parallel()
 	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -83,12 +81,7 @@ func executable() (string, error) {
 func (p *process) servers(cfg *config.Config, l listeners) error {
 	p.data = &h1.Server{Handler: p.gateway.Serve, Reject: p.gateway.Reject, Log: p.log,
 		HeadBytes: int(cfg.Limits.Head), HeadTimeout: cfg.Limits.HeadTimeout, Stall: cfg.Timeout.Stalled}
-	if cfg.TLS != nil {
-		pair, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
-		if err != nil {
-			return fmt.Errorf("tls: %v", err)
-		}
-		p.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if p.tls != nil {
 		p.ready.API = strings.Replace(p.ready.API, "http:", "https:", 1)
 	}
 	host, _, err := net.SplitHostPort(l.admin.Addr().String())

@@ -124,7 +124,7 @@ func serve(ctx context.Context, f *serveFlags, out io.Writer) error {
 	}
 	listeners, err := p.listen()
 	if err != nil {
-		return &exitError{exitFailure, err.Error()}
+		return err
 	}
 	failed := make(chan error, 2)
 	p.start(listeners, failed)
@@ -204,10 +204,13 @@ func (p *process) listen() (listeners, error) {
 	cfg := g.Config
 	var l listeners
 	var err error
-	if l.data, err = net.Listen("tcp", firstOf(p.flags.listen, os.Getenv("PENSTOCK_LISTEN"), cfg.Listen)); err != nil {
+	if p.tls, err = certificate(cfg); err != nil {
+		return l, p.refused(err)
+	}
+	if l.data, err = listen(firstOf(p.flags.listen, os.Getenv("PENSTOCK_LISTEN"), cfg.Listen), "--listen"); err != nil {
 		return l, err
 	}
-	if l.admin, err = net.Listen("tcp", firstOf(p.flags.adminListen, os.Getenv("PENSTOCK_ADMIN_LISTEN"), cfg.Admin.Listen)); err != nil {
+	if l.admin, err = listen(firstOf(p.flags.adminListen, os.Getenv("PENSTOCK_ADMIN_LISTEN"), cfg.Admin.Listen), "--admin-listen"); err != nil {
 		l.data.Close()
 		return l, err
 	}
@@ -221,7 +224,19 @@ func (p *process) listen() (listeners, error) {
 	if err := p.servers(cfg, l); err != nil {
 		l.data.Close()
 		l.admin.Close()
-		return l, err
+		return l, &exitError{exitFailure, err.Error()}
+	}
+	return l, nil
+}
+
+// listen opens a door; flag is what takes another address for it.
+func listen(address, flag string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, &exitError{exitFailure, fmt.Sprintf("%v; %s takes another address, port 0 a free one", err, flag)}
+	case err != nil:
+		return nil, &exitError{exitFailure, err.Error()}
 	}
 	return l, nil
 }

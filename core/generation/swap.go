@@ -107,7 +107,11 @@ func (m *Manager) refuse(source, hash string, err error) {
 		m.verdict = nil
 	}
 	m.record(entry{Record: Record{Status: "failed", Source: source, Created: time.Now(), Hash: hash, Error: err.Error()}})
-	m.log.Error("configuration: refused, the running generation serves on", "generation", m.Current(), "source", source, "error", err)
+	message := "configuration: refused"
+	if m.Current() > 0 {
+		message += ", the running generation serves on"
+	}
+	m.log.Error(message, "generation", m.Current(), "source", source, "error", err)
 }
 
 // swap puts a generation into force.

@@ -173,10 +173,10 @@ func (l *users) more(s *served, what string, of *atomic.Int64, n int64) {
 	s.await(what, func() bool { return of.Load() >= until })
 }
 
-// TestOutagesUnderLoad stops, kills and starts the store and the counters' server again while they are used: a key with a
+// TestStoreOutagesUnderLoad stops, kills and starts the store and the counters' server again while they are used: a key with a
 // budget is refused while its money cannot be counted, and where on_outage says so the other one too; nobody waits for long,
 // and afterwards each call has its row and the budget is used by them and by nothing else.
-func TestOutagesUnderLoad(t *testing.T) {
+func TestStoreOutagesUnderLoad(t *testing.T) {
 	f := func(t *testing.T, settings string, open bool) {
 		t.Parallel()
 		var calls atomic.Int64
