@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -20,7 +21,7 @@ import (
 type comparison struct {
 	Day       string `json:"day"`
 	Model     string `json:"model"`
-	Kind      string `json:"kind"` // of tokens: input, cache_read, cache_write, output; where the export has them also cache_write_1h, and web_searches
+	Kind      string `json:"kind"` // of what is compared: see kinds
 	Theirs    int64  `json:"theirs"`
 	Ours      int64  `json:"ours"`
 	Estimated int64  `json:"estimated"` // calls of ours whose figures are estimates
@@ -32,10 +33,12 @@ func newLedgerReconcile() *cobra.Command {
 	var tolerance float64
 	cmd := &cobra.Command{
 		Use:   "reconcile FILE",
-		Short: "Compare the ledger with a provider's export of usage",
-		Long: "Compare the ledger with a provider's export of usage, by day of UTC and model: CSV as the consoles of OpenAI and\n" +
-			"Anthropic give it, or JSON of their usage APIs (grouped by model, in buckets of a day). The dates at the ends of models'\n" +
-			"names do not count. Without --provider only the models that the file names are compared. Exit code 4 where they differ.",
+		Short: "Compare the ledger with a provider's export of usage or of costs",
+		Long: "Compare the ledger with a provider's export of usage or of costs, by day of UTC and model: CSV as the consoles of\n" +
+			"OpenAI and Anthropic give it, or JSON of their APIs (usage grouped by model, costs by line item or description, in\n" +
+			"buckets of a day). The dates at the ends of models' names do not count. Without --provider only the models that the\n" +
+			"file names are compared. Costs that are not told by model are compared by the day alone, which needs --provider.\n" +
+			"Exit code 4 where they differ.",
 		Example: "  penstock ledger reconcile --provider openai completions_usage.csv",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +47,9 @@ func newLedgerReconcile() *cobra.Command {
 				return &exitError{exitFailure, err.Error()}
 			}
 			theirs, err := readUsage(data)
+			if err == nil && provider == "" && !theirs.named() {
+				err = errors.New("costs without models: want --provider, whose costs these are")
+			}
 			if err != nil {
 				return &exitError{exitInvalid, args[0] + ": " + err.Error()}
 			}
@@ -96,24 +102,58 @@ func reconcile(ctx context.Context, s *store.Store, theirs usageFile, provider s
 	ours := map[modelDay]ownUsage{}
 	for _, r := range rows {
 		k := modelDay{r.Day.Format(time.DateOnly), undated(r.Model)}
+		if !theirs.named() {
+			k.model = ""
+		}
 		if provider != "" && r.Provider != provider || provider == "" && !models[k.model] {
 			continue
 		}
 		sum := ours[k]
 		sum.add(usage{input: r.InputTokens, cacheRead: r.CacheReadTokens, cacheWrite: r.CacheWriteTokens, output: r.OutputTokens,
-			cacheWriteHour: r.CacheWriteHourTokens, searches: r.WebSearches})
+			cacheWriteHour: r.CacheWriteHourTokens, searches: r.WebSearches, audioInput: r.AudioInputTokens, audioOutput: r.AudioOutputTokens,
+			cost: r.CostNanoUSD})
 		sum.estimated += r.Estimated
 		ours[k] = sum
 	}
 	return beside(theirs, ours), nil
 }
 
+// kind is one of the figures that are compared.
+type kind struct {
+	name string
+	of   func(*usage) int64
+}
+
+// kindCost is the kind of what is money.
+const kindCost = "cost_nano_usd"
+
+// kinds are those that an export has.
+func kinds(has *usage) []kind {
+	if has.paid {
+		return []kind{{kindCost, func(u *usage) int64 { return u.cost }}}
+	}
+	list := []kind{
+		{"input", func(u *usage) int64 { return u.input }},
+		{"cache_read", func(u *usage) int64 { return u.cacheRead }},
+		{"cache_write", func(u *usage) int64 { return u.cacheWrite }},
+		{"output", func(u *usage) int64 { return u.output }},
+	}
+	if has.fine {
+		list = append(list, kind{"cache_write_1h", func(u *usage) int64 { return u.cacheWriteHour }}, kind{"web_searches", func(u *usage) int64 { return u.searches }})
+	}
+	if has.sound {
+		list = append(list, kind{"audio_input", func(u *usage) int64 { return u.audioInput }}, kind{"audio_output", func(u *usage) int64 { return u.audioOutput }})
+	}
+	return list
+}
+
 // beside sets both sides beside each other, by day and model.
 func beside(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
-	keys, fine := map[modelDay]bool{}, false
+	keys := map[modelDay]bool{}
+	var has usage // which parts the books have
 	for k, u := range theirs {
 		keys[k] = true
-		fine = fine || u.fine
+		has.add(u)
 	}
 	for k := range ours {
 		keys[k] = true
@@ -121,24 +161,23 @@ func beside(theirs usageFile, ours map[modelDay]ownUsage) (list []comparison) {
 	byDay := func(a, b modelDay) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.model, b.model)) }
 	for _, k := range slices.SortedFunc(maps.Keys(keys), byDay) {
 		t, o := theirs[k], ours[k]
-		kinds := []struct {
-			name         string
-			theirs, ours int64
-		}{{"input", t.input, o.input}, {"cache_read", t.cacheRead, o.cacheRead}, {"cache_write", t.cacheWrite, o.cacheWrite}, {"output", t.output, o.output},
-			{"cache_write_1h", t.cacheWriteHour, o.cacheWriteHour}, {"web_searches", t.searches, o.searches}}
-		if !fine {
-			kinds = kinds[:4]
-		}
-		for _, kind := range kinds {
-			list = append(list, comparison{k.day, k.model, kind.name, kind.theirs, kind.ours, o.estimated})
+		for _, kind := range kinds(&has) {
+			list = append(list, comparison{k.day, k.model, kind.name, kind.of(&t), kind.of(&o.usage), o.estimated})
 		}
 	}
 	return list
 }
 
+// byRounding is how far apart two sums of money are that differ by rounding alone, in nano-USD: each call is byRounding on our
+// side, each line on theirs.
+const byRounding = 100_000
+
 // differs says whether both sides are further apart than a number of percent of theirs.
 func (c *comparison) differs(percent float64) bool {
 	apart := max(c.Ours-c.Theirs, c.Theirs-c.Ours)
+	if c.Kind == kindCost && apart <= byRounding {
+		return false
+	}
 	return float64(apart) > float64(c.Theirs)*percent/100
 }
 
@@ -156,9 +195,9 @@ func printComparisons(cmd *cobra.Command, form string, list []comparison, tolera
 	} else {
 		var rows [][]string
 		for _, c := range different {
-			rows = append(rows, []string{c.Day, c.Model, c.Kind, strconv.FormatInt(c.Theirs, 10), strconv.FormatInt(c.Ours, 10), fmt.Sprintf("%+d", c.Ours-c.Theirs), strconv.FormatInt(c.Estimated, 10)})
+			rows = append(rows, []string{c.Day, orDash(c.Model), c.Kind, strconv.FormatInt(c.Theirs, 10), strconv.FormatInt(c.Ours, 10), fmt.Sprintf("%+d", c.Ours-c.Theirs), strconv.FormatInt(c.Estimated, 10)})
 		}
-		if err := table(cmd, []string{"day", "model", "tokens", "theirs", "ours", "difference", "estimated calls"}, rows); err != nil {
+		if err := table(cmd, []string{"day", "model", "what", "theirs", "ours", "difference", "estimated calls"}, rows); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,10 @@ type usage struct {
 	cacheWriteHour                       int64 // of cacheWrite
 	searches                             int64 // of the web
 	fine                                 bool  // the books have the last two
+	audioInput, audioOutput              int64 // of input and output
+	sound                                bool  // the books have them
+	cost                                 int64 // nano-USD
+	paid                                 bool  // the books have costs, and nothing else
 }
 
 func (u *usage) add(o usage) {
@@ -30,6 +35,11 @@ func (u *usage) add(o usage) {
 	u.cacheWriteHour += o.cacheWriteHour
 	u.searches += o.searches
 	u.fine = u.fine || o.fine
+	u.audioInput += o.audioInput
+	u.audioOutput += o.audioOutput
+	u.sound = u.sound || o.sound
+	u.cost += o.cost
+	u.paid = u.paid || o.paid
 }
 
 // modelDay is one model on one day of UTC.
@@ -45,7 +55,7 @@ func (f usageFile) add(at time.Time, model string, u usage) error {
 	if model == "" {
 		return errors.New("a line without a model: want an export that is grouped by model")
 	}
-	for _, n := range []int64{u.input, u.cacheRead, u.cacheWrite, u.output, u.cacheWriteHour, u.searches} {
+	for _, n := range []int64{u.input, u.cacheRead, u.cacheWrite, u.output, u.cacheWriteHour, u.searches, u.audioInput, u.audioOutput} {
 		if n < 0 || n > maxTokens {
 			return fmt.Errorf("%s of %s: %d tokens: want a count", model, at.Format(time.DateOnly), n)
 		}
@@ -64,19 +74,24 @@ var dateSuffix = regexp.MustCompile(`-(20\d\d-\d\d-\d\d|20\d{6})$`)
 
 func undated(model string) string { return dateSuffix.ReplaceAllString(model, "") }
 
-// readUsage reads a provider's export: CSV as its console gives it, or JSON as its API for usage does, one page or several,
-// one after the other.
+// readUsage reads a provider's export of usage or of costs: CSV as its console gives it, or JSON as its API does, one page or
+// several, one after the other.
 func readUsage(data []byte) (usageFile, error) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")) // spreadsheets put it there
+	read := readUsageCSV
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
-		return readUsageJSON(trimmed)
+		data, read = trimmed, readUsageJSON
 	}
-	return readUsageCSV(data)
+	f, err := read(data)
+	f.byDay()
+	return f, err
 }
 
 // usagePage is a page of either API:
-// https://platform.openai.com/docs/api-reference/usage/completions, whose input includes what was cached, and
+// https://platform.openai.com/docs/api-reference/usage/completions, whose input includes what was cached and whose sound
+// stands beside the text, and
 // https://docs.claude.com/en/api/admin-api/usage-cost/get-messages-usage-report, whose parts stand beside each other.
+// OpenAI's pages of embeddings and moderations have the same form.
 type usagePage struct {
 	Data []struct {
 		StartTime  int64     `json:"start_time"`
@@ -87,6 +102,12 @@ type usagePage struct {
 			InputCached int64  `json:"input_cached_tokens"`
 			InputWrite  int64  `json:"input_cache_write_tokens"`
 			Output      int64  `json:"output_tokens"`
+			AudioInput  int64  `json:"input_audio_tokens"`
+			AudioOutput int64  `json:"output_audio_tokens"`
+
+			Amount   paid   `json:"amount"`
+			Currency string `json:"currency"`
+			Item     string `json:"line_item"`
 
 			Uncached  *int64 `json:"uncached_input_tokens"`
 			CacheRead int64  `json:"cache_read_input_tokens"`
@@ -122,7 +143,15 @@ func readUsageJSON(data []byte) (usageFile, error) {
 				at = time.Unix(bucket.StartTime, 0)
 			}
 			for _, r := range bucket.Results {
-				u := usage{input: r.Input, cacheRead: r.InputCached, cacheWrite: r.InputWrite, output: r.Output}
+				if r.Amount.there {
+					if err := inUSD(r.Currency); err != nil {
+						return nil, err
+					}
+					f.addCost(at, cmp.Or(r.Model, itemModel(r.Item)), r.Amount.nano)
+					continue
+				}
+				u := usage{input: r.Input + r.AudioInput, cacheRead: r.InputCached, cacheWrite: r.InputWrite, output: r.Output + r.AudioOutput,
+					audioInput: r.AudioInput, audioOutput: r.AudioOutput, sound: r.AudioInput+r.AudioOutput > 0}
 				if r.Uncached != nil {
 					u = usage{cacheRead: r.CacheRead, cacheWrite: r.Creation.Hour + r.Creation.Minutes, output: r.Output,
 						cacheWriteHour: r.Creation.Hour, searches: r.Tools.Searches, fine: true}
@@ -148,6 +177,13 @@ func readUsageCSV(data []byte) (usageFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("want CSV with a head, or JSON: %w", err)
 	}
+	if column(head, "amount_value", "cost_usd") >= 0 {
+		lines, err := r.ReadAll()
+		if err != nil {
+			return nil, err
+		}
+		return readCostCSV(head, lines)
+	}
 	when, model := column(head, timeColumns...), column(head, modelColumns...)
 	beside := column(head, "usage_input_tokens_no_cache") >= 0
 	if when < 0 || model < 0 || !beside && column(head, "input_tokens") < 0 {
@@ -167,7 +203,8 @@ func readUsageCSV(data []byte) (usageFile, error) {
 			return nil, err
 		}
 		n := counts{head: head, line: line}
-		u := usage{input: n.of("input_tokens"), cacheRead: n.of("input_cached_tokens"), output: n.of("output_tokens")}
+		u := usage{cacheRead: n.of("input_cached_tokens"), audioInput: n.of("input_audio_tokens"), audioOutput: n.of("output_audio_tokens")}
+		u.input, u.output, u.sound = n.of("input_tokens")+u.audioInput, n.of("output_tokens")+u.audioOutput, u.audioInput+u.audioOutput > 0
 		if beside {
 			u = usage{cacheRead: n.of("usage_input_tokens_cache_read"), cacheWrite: n.of("usage_input_tokens_cache_write_5m") + n.of("usage_input_tokens_cache_write_1h"),
 				output: n.of("usage_output_tokens"), cacheWriteHour: n.of("usage_input_tokens_cache_write_1h"), searches: n.of("web_search_count"),

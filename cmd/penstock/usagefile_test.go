@@ -66,6 +66,8 @@ func FuzzReadUsage(f *testing.F) {
 	f.Add([]byte("start_time,model,input_tokens,input_cached_tokens,output_tokens\n1,m,1,2,3\n"))
 	f.Add([]byte("usage_date_utc,model_version,usage_input_tokens_no_cache\n2026-11-28,m,1\n"))
 	f.Add([]byte(`{"data":[{"start_time":1,"results":[{"model":"m","input_tokens":1}]}]}`))
+	f.Add([]byte("start_time,amount_value,line_item\n1,1e-05,\"m, input\"\n"))
+	f.Add([]byte(`{"data":[{"start_time":1,"results":[{"amount":{"value":1,"currency":"usd"}},{"model":"m","amount":"1"}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := readUsage(data)
 		if err != nil {
@@ -155,4 +157,63 @@ func TestCell(t *testing.T) {
 	f("-1", "'-1")
 	f("@SUM(A1)", "'@SUM(A1)")
 	f("\t=1", "'\t=1")
+}
+
+// TestReadCosts reads the forms of exports of costs; figures and names are made up.
+func TestReadCosts(t *testing.T) {
+	t.Parallel()
+	first, all := modelDay{"2026-11-28", "m"}, modelDay{"2026-11-28", ""}
+	f := func(name, text string, want usageFile) {
+		t.Helper()
+		got, err := readUsage([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(modelDay{}, usage{})); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	f("OpenAI JSON by line item", `{"object":"page","data":[{"object":"bucket","start_time":1795824000,"results":[
+		{"object":"organization.costs.result","amount":{"value":0.06,"currency":"usd"},"line_item":"m-2025-04-14, input"},
+		{"object":"organization.costs.result","amount":{"value":"5.2e-05","currency":"usd"},"line_item":"m, output"}]}]}`,
+		usageFile{first: {cost: 60_052_000, paid: true}})
+	f("OpenAI JSON by the day", `{"object":"page","data":[{"start_time":1795824000,"results":[{"amount":{"value":0.06,"currency":"usd"},"line_item":null}]}]}`,
+		usageFile{all: {cost: 60_000_000, paid: true}})
+	f("OpenAI CSV", "start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,quantity,quantity_unit,line_item\n"+
+		"1795737600,1795824000,2026-11-27T00:00:00+00:00,,,,,,\n"+
+		"1795824000,1795910400,2026-11-28T00:00:00,2026-11-29T00:00:00,0.003835980000000000000000000000,usd,1000,tokens,\"m, input\"\n",
+		usageFile{first: {cost: 3_835_980, paid: true}})
+	f("Anthropic JSON, in cents; what has no model leaves the day alone", `{"data":[{"starting_at":"2026-11-28T00:00:00Z","results":[
+		{"currency":"USD","amount":"123.45","description":"M usage","cost_type":"tokens","model":"m-20250929"},
+		{"currency":"USD","amount":"100","cost_type":"web_search","model":null}]}]}`, usageFile{all: {cost: 2_234_500_000, paid: true}})
+	f("Anthropic CSV", "usage_date_utc,model,workspace,api_key,usage_type,context_window,token_type,cost_usd,list_price_usd,cost_type\n"+
+		"2026-11-28,Claude M 4.6,Default,k,message,≤ 200k,output,1.50,1.50,token\n2026-11-28,Claude M 4.6,Default,k,message,≤ 200k,input_no_cache,0.25,0.25,token\n",
+		usageFile{all: {cost: 1_750_000_000, paid: true}})
+	f("sound, which OpenAI counts beside the text", `{"data":[{"start_time":1795824000,"results":[{"model":"m","input_tokens":10,"output_tokens":5,"input_audio_tokens":7,"output_audio_tokens":3}]}]}`,
+		usageFile{first: {input: 17, output: 8, audioInput: 7, audioOutput: 3, sound: true}})
+	for text, want := range map[string]string{
+		`{"data":[{"start_time":1,"results":[{"amount":{"value":1,"currency":"eur"}}]}]}`: "want USD",
+		`{"data":[{"start_time":1,"results":[{"amount":"much","currency":"USD"}]}]}`:      "want a sum of money",
+		`{"data":[{"start_time":1,"results":[{"amount":"NaN","currency":"USD"}]}]}`:       "want a sum of money",
+		`{"data":[{"start_time":1,"results":[{"amount":{"value":1e300}}]}]}`:              "want a sum of money",
+		"start_time,amount_value,amount_currency\n1,1,gbp\n":                              "want USD",
+		"model,cost_usd\nm,1\n": "costs without a time",
+	} {
+		if got, err := readUsage([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+// TestBesideCosts holds that costs are compared as money: what rounding comes to is no difference.
+func TestBesideCosts(t *testing.T) {
+	t.Parallel()
+	k := modelDay{"2026-11-28", ""}
+	list := beside(usageFile{k: {cost: 1_000_000_000, paid: true}}, map[modelDay]ownUsage{k: {usage{input: 5, cost: 1_000_000_500}, 0}})
+	if len(list) != 1 || list[0] != (comparison{"2026-11-28", "", "cost_nano_usd", 1_000_000_000, 1_000_000_500, 0}) || list[0].differs(0) {
+		t.Errorf("got %+v", list)
+	}
+	if more := (comparison{Kind: kindCost, Theirs: 1_000_000_000, Ours: 1_010_000_000}); !more.differs(0.5) || more.differs(1) {
+		t.Error("a difference of one percent: want it within 1 and not within 0.5")
+	}
 }

@@ -92,12 +92,15 @@ type UpstreamUsage struct {
 	Estimated        int64 // calls whose figures are not the provider's
 
 	CacheWriteHourTokens int64 // of CacheWriteTokens
+	AudioInputTokens     int64 // of InputTokens
+	AudioOutputTokens    int64 // of OutputTokens
 	WebSearches          int64
 }
 
 const selectUpstream = `SELECT started_at / 86400000000 AS started_on, provider, upstream_model, CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(cache_read_tokens) AS BIGINT),
 	CAST(SUM(cache_write_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT), CAST(SUM(cost_nano_usd) AS BIGINT),
-	CAST(SUM(CASE WHEN status = 'estimated' THEN 1 ELSE 0 END) AS BIGINT), CAST(SUM(cache_write_1h_tokens) AS BIGINT), CAST(SUM(web_searches) AS BIGINT)
+	CAST(SUM(CASE WHEN status = 'estimated' THEN 1 ELSE 0 END) AS BIGINT), CAST(SUM(cache_write_1h_tokens) AS BIGINT), CAST(SUM(web_searches) AS BIGINT),
+	CAST(SUM(audio_input_tokens) AS BIGINT), CAST(SUM(audio_output_tokens) AS BIGINT)
 FROM ledger WHERE started_at >= $1 AND started_at < $2 AND attempt > 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
 
 // UpstreamUsage sums the calls that began from since up to until, which is not included, by day, provider and model. It
@@ -107,7 +110,7 @@ func (s *Store) UpstreamUsage(ctx context.Context, since, until time.Time) ([]Up
 		var v UpstreamUsage
 		var n int64
 		err := rows.Scan(&n, &v.Provider, &v.Model, &v.InputTokens, &v.CacheReadTokens, &v.CacheWriteTokens, &v.OutputTokens, &v.CostNanoUSD, &v.Estimated,
-			&v.CacheWriteHourTokens, &v.WebSearches)
+			&v.CacheWriteHourTokens, &v.WebSearches, &v.AudioInputTokens, &v.AudioOutputTokens)
 		v.Day = time.UnixMicro(n * day.Microseconds()).UTC()
 		return v, err
 	}, selectUpstream, micros(since), micros(until))
