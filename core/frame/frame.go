@@ -18,6 +18,7 @@
 package frame
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -99,6 +100,10 @@ type Splitter interface {
 	// call, then false, with ErrTruncated where the framing itself is incomplete.
 	End() (Frame, bool, error)
 
+	// Spare lets go of memory that a begun frame does not need, while nothing is fed
+	// for a time. The frame that Next gave last is no longer valid.
+	Spare()
+
 	// Reset makes the splitter ready for another stream. It keeps small buffers
 	// and lets large ones go.
 	Reset()
@@ -140,6 +145,15 @@ func (w *window) Feed(p []byte) {
 		panic("frame: Feed before Next has answered false")
 	}
 	w.chunk, w.start, w.pos = p, 0, 0
+}
+
+// Spare is described at Splitter.
+func (w *window) Spare() {
+	if w.given || len(w.carry) == 0 {
+		w.carry, w.given = nil, false
+	} else if cap(w.carry) > len(w.carry)+len(w.carry)/4 {
+		w.carry = bytes.Clone(w.carry)
+	}
 }
 
 func (w *window) reset() {

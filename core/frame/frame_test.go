@@ -28,11 +28,12 @@ func see(f Frame) seen {
 }
 
 // run feeds the chunks, each from a buffer that is overwritten as soon as the
-// splitter has no claim on it, and returns the frames and the final error.
+// splitter has no claim on it, with a pause behind some, and returns
+// the frames and the final error.
 func run(s Splitter, chunks ...[]byte) ([]seen, error) {
 	var out []seen
 	var buf []byte
-	for _, c := range chunks {
+	for n, c := range chunks {
 		buf = append(buf[:0], c...)
 		s.Feed(buf)
 		for {
@@ -47,6 +48,9 @@ func run(s Splitter, chunks ...[]byte) ([]seen, error) {
 		}
 		for i := range buf {
 			buf[i] = '#'
+		}
+		if n%64 == 1 {
+			s.Spare()
 		}
 	}
 	for {
@@ -275,5 +279,26 @@ func BenchmarkSplit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestSpareHoldsNoMoreThanIsBegun: of a long frame that was given nothing is left, and a begun one has little room.
+func TestSpareHoldsNoMoreThanIsBegun(t *testing.T) {
+	s := NewSSE(0)
+	for range 9 {
+		s.Feed(bytes.Repeat([]byte("x"), 1000))
+		if _, ok, err := s.Next(); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if s.Spare(); len(s.carry) != 9000 || cap(s.carry) > 12000 {
+		t.Errorf("%d bytes in %d for a frame that is begun", len(s.carry), cap(s.carry))
+	}
+	s.Feed([]byte("\n\n"))
+	if _, ok, err := s.Next(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if s.Spare(); s.carry != nil {
+		t.Errorf("%d bytes are kept of a frame that was given", cap(s.carry))
 	}
 }

@@ -48,7 +48,10 @@ func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
 func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return Told(p.obs.Usage()), p.obs.Finish() }
 
 // Spare lets go of the frames that were copied.
-func (p *Passage) Spare() { p.segs, p.scratch, p.frame = nil, nil, frame.Frame{} }
+func (p *Passage) Spare() {
+	p.segs, p.scratch, p.frame = nil, nil, frame.Frame{}
+	p.split.Spare()
+}
 
 // Close does nothing.
 func (p *Passage) Close() {}

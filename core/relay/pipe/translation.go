@@ -80,6 +80,7 @@ func (t *Translation) Tokens() int64 { return (t.text + tokenBytes - 1) / tokenB
 // Spare lets go of the frames, the events and what was written of them.
 func (t *Translation) Spare() {
 	t.frames, t.arena, t.events, t.out = nil, nil, nil, nil
+	t.split.Spare()
 	t.dec.Spare()
 }
 
