@@ -226,6 +226,7 @@ const (
 	PartRedacted          // Text: reasoning that only its provider can read
 	PartRefusal           // Text
 	PartForeign           // Type, Value: a block that only its own dialect knows
+	PartVideo             // Media
 )
 
 // Part is one piece of a message.
@@ -233,7 +234,7 @@ type Part struct {
 	Kind      PartKind
 	Text      Text
 	Signature Text   // of thinking, or of a call (Gemini)
-	Media     *Media // image, audio, document
+	Media     *Media // image, audio, document, video
 	Call      *Call
 	Result    *Result
 	Cache     Value  // cache_control
@@ -255,7 +256,7 @@ func PartPath(parent string, parts []Part, i int) string {
 	return parent + member + strconv.Itoa(i) + "]"
 }
 
-// Media is an image, a sound or a document: one of Data, URL, FileID, Body.
+// Media is an image, a sound, a film or a document: one of Data, URL, FileID, Body.
 type Media struct {
 	MIME      string // such as image/png; "" unknown
 	Data      Text   // base64

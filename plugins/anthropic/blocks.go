@@ -86,6 +86,8 @@ func (e *encoding) block(b block, assistant bool) error {
 		return nil
 	case b.Kind == sdk.PartAudio:
 		return &sdk.Inexpressible{What: "audio input", Path: b.path}
+	case b.Kind == sdk.PartVideo:
+		return &sdk.Inexpressible{What: "video input", Path: b.path}
 	case (b.Kind == sdk.PartImage || b.Kind == sdk.PartDocument) && !assistant:
 		return e.media(b)
 	}

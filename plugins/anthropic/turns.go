@@ -109,7 +109,7 @@ func speakable(kind sdk.PartKind, by sdk.Role) bool {
 		return true
 	case sdk.PartCall, sdk.PartThinking, sdk.PartRedacted:
 		return by == sdk.Assistant
-	case sdk.PartImage, sdk.PartDocument, sdk.PartResult, sdk.PartAudio: // sound is refused when it is written
+	case sdk.PartImage, sdk.PartDocument, sdk.PartResult, sdk.PartAudio, sdk.PartVideo: // sound and films are refused when they are written
 		return by != sdk.Assistant
 	}
 	return false

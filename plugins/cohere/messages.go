@@ -147,6 +147,8 @@ func (e *encoding) part(b block) error {
 		return e.image(b)
 	case b.Kind == sdk.PartAudio:
 		return &sdk.Inexpressible{What: "audio input", Path: b.path}
+	case b.Kind == sdk.PartVideo:
+		return &sdk.Inexpressible{What: "video input", Path: b.path}
 	default:
 		return &sdk.Inexpressible{What: "a document that is no text", Path: b.path}
 	}

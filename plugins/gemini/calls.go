@@ -33,7 +33,7 @@ func (e *encoding) modelParts(parts []block) ([]openCall, error) {
 				return nil, err
 			}
 			calls = append(calls, c)
-		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument:
+		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument, sdk.PartVideo:
 			if err := e.media(b); err != nil {
 				return nil, err
 			}
@@ -143,7 +143,7 @@ func (e *encoding) result(a answered) (after []block, err error) {
 				texts = append(texts, sdk.T("\n"))
 			}
 			texts = append(texts, text)
-		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument:
+		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument, sdk.PartVideo:
 			if e.generation == since3 && p.Media != nil && p.Media.Data.Present() && mimeOf(p.Kind, p.Media) != "" {
 				inside = append(inside, p)
 			} else {

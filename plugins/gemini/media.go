@@ -7,7 +7,7 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// media writes an image, a sound or a document. The gateway fetches nothing: what Google has already is named by its
+// media writes an image, a sound, a film or a document. The gateway fetches nothing: what Google has already is named by its
 // address, and the web's addresses are given to Google where the operator allows it.
 func (e *encoding) media(b block) error {
 	m := b.Media
@@ -92,6 +92,8 @@ func kindName(k sdk.PartKind) string {
 		return "an image"
 	case sdk.PartAudio:
 		return "a sound"
+	case sdk.PartVideo:
+		return "a film"
 	}
 	return "a document"
 }
@@ -112,7 +114,7 @@ func mimeOf(kind sdk.PartKind, m *sdk.Media) string {
 		return m.MIME
 	}
 	for _, s := range starts {
-		if kind != sdk.PartAudio && m.Data.HasPrefix(s.base64) {
+		if kind != sdk.PartAudio && kind != sdk.PartVideo && m.Data.HasPrefix(s.base64) {
 			return s.mime
 		}
 	}
@@ -129,6 +131,12 @@ func mimeOf(kind sdk.PartKind, m *sdk.Media) string {
 		return "image/gif"
 	case ".pdf":
 		return "application/pdf"
+	case ".mp4":
+		return "video/mp4"
+	case ".webm":
+		return "video/webm"
+	case ".mov":
+		return "video/quicktime"
 	}
 	return ""
 }

@@ -164,7 +164,7 @@ func (e *encoding) userParts(parts []block, calls []openCall) error {
 		switch b.Kind {
 		case sdk.PartText, sdk.PartRefusal:
 			e.text(b.Text)
-		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument:
+		case sdk.PartImage, sdk.PartAudio, sdk.PartDocument, sdk.PartVideo:
 			if err := e.media(b); err != nil {
 				return err
 			}

@@ -101,6 +101,8 @@ func (e *encoding) sort(m *message, parts []sdk.Part, path string) error {
 			m.say(b.Media.Body)
 		case sdk.PartAudio:
 			return &sdk.Inexpressible{What: "audio input", Path: b.path}
+		case sdk.PartVideo:
+			return &sdk.Inexpressible{What: "video input", Path: b.path}
 		default:
 			e.plan.Lose(b.path, "the API has no such part")
 		}

@@ -201,7 +201,7 @@ func (e *encoding) result(p piece) error {
 			e.plan.DropAbout(part.path, part.Media, false)
 			e.plan.Approximate(part.path, "the document is sent as text")
 			add(part.Media.Body)
-		case part.Kind == sdk.PartImage, part.Kind == sdk.PartDocument, part.Kind == sdk.PartAudio:
+		case part.Kind == sdk.PartImage, part.Kind == sdk.PartDocument, part.Kind == sdk.PartAudio, part.Kind == sdk.PartVideo:
 			e.plan.Approximate(part.path, "a tool message holds text only: sent with the next message of the user")
 			e.moved = append(e.moved, part)
 			moved = true

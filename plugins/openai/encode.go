@@ -124,7 +124,9 @@ func (e *encoding) sampling() error {
 	switch {
 	case !e.strict:
 		e.w.ValueMember("logprobs", e.Logprobs)
-		e.w.ValueMember("top_logprobs", e.TopLogprobs)
+		if string(e.Logprobs.Raw()) == "true" { // without which it is refused
+			e.w.ValueMember("top_logprobs", e.TopLogprobs)
+		}
 		e.w.ValueMember("logit_bias", e.LogitBias)
 	case string(e.Logprobs.Raw()) == "true":
 		return &sdk.Inexpressible{What: "log probabilities", Path: "logprobs"}

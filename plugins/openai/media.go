@@ -16,8 +16,26 @@ func (e *encoding) media(p piece) error {
 		return e.image(m, p.path)
 	case sdk.PartAudio:
 		return e.audio(m, p.path)
+	case sdk.PartVideo:
+		return e.video(m, p.path)
 	}
 	return e.document(m, p.path)
+}
+
+// video writes a film for the services that take one
+// (https://openrouter.ai/docs/guides/overview/multimodal/videos, https://docs.vllm.ai/en/latest/features/multimodal_inputs.html).
+func (e *encoding) video(m *sdk.Media, path string) error {
+	url := imageURL(m)
+	if !e.films || url == nil {
+		return &sdk.Inexpressible{What: "video input", Path: path}
+	}
+	e.w.Object()
+	e.w.Name("type").String("video_url")
+	e.w.Name("video_url").Object()
+	e.w.Name("url").Joined(url...)
+	e.w.EndObject()
+	e.w.EndObject()
+	return nil
 }
 
 func (e *encoding) image(m *sdk.Media, path string) error {
@@ -170,6 +188,8 @@ func (e *encoding) inputMedia(p piece) error {
 		return &sdk.Invalid{Path: p.path, Message: "want content"}
 	case p.Kind == sdk.PartAudio:
 		return &sdk.Inexpressible{What: "audio input", Path: p.path}
+	case p.Kind == sdk.PartVideo:
+		return &sdk.Inexpressible{What: "video input", Path: p.path}
 	case p.Kind == sdk.PartDocument:
 		return e.inputFile(m, p.path)
 	}

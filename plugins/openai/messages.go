@@ -226,7 +226,7 @@ func (e *encoding) part(p piece) error {
 			e.text(p)
 		}
 		return nil
-	case sdk.PartImage, sdk.PartAudio, sdk.PartDocument:
+	case sdk.PartImage, sdk.PartAudio, sdk.PartDocument, sdk.PartVideo:
 		return e.media(p)
 	}
 	e.plan.Lose(p.path, "a user message has no part of type "+partType(p.Part))

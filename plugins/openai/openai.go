@@ -43,6 +43,7 @@ type service struct {
 	unnamed    bool   // refuses the names of speakers
 	strict     bool   // refuses members that it does not know
 	toggle     bool   // thinking is switched on and off by a member of its own
+	films      bool   // takes video_url
 	topK       bool   // takes top_k
 	cache      bool   // takes cache_control on text parts
 }

@@ -84,8 +84,10 @@ func habits(preset string) (service, bool) {
 	case "cerebras":
 		s.limit = ""
 	case "openrouter":
-		s.cache, s.topK = true, true
-	case "vllm", "lmstudio", "together", "fireworks", "deepinfra":
+		s.cache, s.topK, s.films = true, true, true
+	case "vllm":
+		s.topK, s.films = true, true
+	case "lmstudio", "together", "fireworks", "deepinfra":
 		s.topK = true
 	case "github", "huggingface", "nvidia", "ollama", "perplexity", "sambanova", "xai":
 	default:

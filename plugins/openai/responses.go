@@ -266,7 +266,7 @@ func (e *encoding) inputPart(p piece) error {
 			e.inputText(p.Text)
 		}
 		return nil
-	case sdk.PartImage, sdk.PartAudio, sdk.PartDocument:
+	case sdk.PartImage, sdk.PartAudio, sdk.PartDocument, sdk.PartVideo:
 		return e.inputMedia(p)
 	}
 	e.plan.Lose(p.path, "responses have no part here of type "+partType(p.Part))

@@ -66,7 +66,7 @@ func word(v any) (string, bool) {
 	case sdk.Role:
 		return pick(int(x), "none", "system", "developer", "user", "assistant", "tool")
 	case sdk.PartKind:
-		return pick(int(x), "none", "text", "image", "audio", "document", "call", "result", "thinking", "redacted", "refusal", "foreign")
+		return pick(int(x), "none", "text", "image", "audio", "document", "call", "result", "thinking", "redacted", "refusal", "foreign", "video")
 	case sdk.ToolKind:
 		return pick(int(x), "function", "custom", "foreign")
 	case sdk.ChoiceMode:

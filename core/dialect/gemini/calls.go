@@ -85,7 +85,7 @@ func (k *call) appendArguments(dst []byte) []byte {
 		input = bytes.TrimSpace(input)
 	}
 	switch {
-	case err == nil && len(input) == 0:
+	case err == nil && (len(input) == 0 || string(input) == "null"):
 		return append(dst, "{}"...)
 	case err == nil && input[0] == '{' && jsonspan.Valid(input, jsonspan.Limits{AllowDuplicates: true}) == nil:
 		return dialect.AppendLine(dst, input)

@@ -214,8 +214,8 @@ func (r *decoder) text(p int, text, signature sdk.Text) sdk.Part {
 	return sdk.Part{Kind: sdk.PartText, Text: text, Signature: signature}
 }
 
-// media reads inlineData or fileData. What is neither a picture, nor sound, nor a document, such as a film, has no place in
-// the middle form.
+// media reads inlineData or fileData. What is neither a picture, nor sound, nor a film, nor a document has no place in the
+// middle form.
 func (r *decoder) media(p int, kind string, v int) sdk.Part {
 	m := &sdk.Media{MIME: dialect.MediaType(strings.ToLower(r.Word(r.get(v, "mimeType")))), Name: r.Content(r.get(v, "displayName"))}
 	if kind == "inlineData" {
@@ -230,6 +230,8 @@ func (r *decoder) media(p int, kind string, v int) sdk.Part {
 		part.Kind = sdk.PartImage
 	case "audio":
 		part.Kind = sdk.PartAudio
+	case "video":
+		part.Kind = sdk.PartVideo
 	case "application", "text":
 		part.Kind = sdk.PartDocument
 	default:

@@ -207,11 +207,11 @@ func (r *facts) part(p int) {
 		return
 	}
 	switch {
-	case r.Is(t, "text"):
+	case r.Is(t, "text"), r.Is(t, "input_text"), r.Is(t, "output_text"):
 		if text := r.Get(p, "text"); text > 0 && r.Kind(text) == jsonspan.String {
 			r.f.TextBytes += len(r.Inner(text))
 		}
-	case r.Is(t, "image_url"):
+	case r.Is(t, "image_url"), r.Is(t, "input_image"):
 		r.f.Image()
 	case r.Is(t, "input_audio"):
 		r.f.Sound(r.Size(r.Get(r.Get(p, "input_audio"), "data")))

@@ -93,6 +93,15 @@ func (r *decoder) assistant(m int, msg *sdk.Message) {
 			}
 		}
 	}
+	if images := r.Get(m, "images"); r.Kind(images) == jsonspan.Array { // that it made, as it gives them
+		i := 0
+		for p := range r.Items(images) {
+			part := r.part(p)
+			part.Path = msg.Path + ".images[" + strconv.Itoa(i) + "]"
+			msg.Parts = append(msg.Parts, part)
+			i++
+		}
+	}
 	if t := r.Content(r.Get(m, "refusal")); !t.Empty() {
 		msg.Parts = append(msg.Parts, sdk.Part{Kind: sdk.PartRefusal, Text: t, Path: msg.Path + ".refusal"})
 	}

@@ -32,10 +32,12 @@ func (r *decoder) part(p int) sdk.Part {
 	switch t := r.Get(p, "type"); {
 	case t == 0:
 		r.Missing(p, "type")
-	case r.Is(t, "text"):
+	case r.Is(t, "text"), r.Is(t, "input_text"), r.Is(t, "output_text"): // as responses have it: some clients mix the two up
 		part.Kind, part.Text = sdk.PartText, r.Content(r.needed(p, "text"))
-	case r.Is(t, "image_url"):
+	case r.Is(t, "image_url"), r.Is(t, "input_image"):
 		part.Kind, part.Media = sdk.PartImage, r.image(r.needed(p, "image_url"))
+	case r.Is(t, "video_url"): // OpenRouter and vLLM
+		part.Kind, part.Media = sdk.PartVideo, r.image(r.needed(p, "video_url"))
 	case r.Is(t, "input_audio"):
 		part.Kind, part.Media = sdk.PartAudio, r.audio(r.needed(p, "input_audio"))
 	case r.Is(t, "file"):
@@ -61,7 +63,7 @@ func (r *decoder) needed(obj int, name string) int {
 	return v
 }
 
-// image reads {url, detail}, or the bare URL that some clients send.
+// image reads {url, detail}, of an image or a film, or the bare URL that some clients send.
 func (r *decoder) image(v int) *sdk.Media {
 	m := new(sdk.Media)
 	url := v
@@ -85,7 +87,7 @@ func (r *decoder) audio(v int) *sdk.Media {
 }
 
 // file reads an uploaded file by its id, or one that is sent along: as a data: URL, or as bare base64 or a URL, which
-// services that are compatible take too. An image that is sent as a file is an image.
+// services that are compatible take too. An image that is sent as a file is an image, and so is a film.
 func (r *decoder) file(v int) (sdk.PartKind, *sdk.Media) {
 	m := &sdk.Media{Name: r.Content(r.Get(v, "filename")), FileID: r.Content(r.Get(v, "file_id"))}
 	sent := r.Get(v, "file_data")
@@ -98,8 +100,11 @@ func (r *decoder) file(v int) (sdk.PartKind, *sdk.Media) {
 		r.Refuse(v, "want file_data or file_id")
 	}
 	dialect.Settle(m)
-	if strings.HasPrefix(m.MIME, "image/") {
+	switch family, _, _ := strings.Cut(m.MIME, "/"); family {
+	case "image":
 		return sdk.PartImage, m
+	case "video":
+		return sdk.PartVideo, m
 	}
 	return sdk.PartDocument, m
 }
