@@ -25,9 +25,8 @@ def route(req, _models):
 `
 
 // TestHostilePolicies holds that a policy that takes all it can ends within its bounds, with an answer that says so, while
-// other requests are served and the process does not grow.
+// other requests are served and the process does not grow. It has the package to itself, since it keeps the processors busy.
 func TestHostilePolicies(t *testing.T) {
-	t.Parallel()
 	harms := map[string]string{
 		"loop":    "    for i in range(60000):\n        for j in range(60000):\n            pass",
 		"string":  "    x = \"a\" * 1000000000\n    return x",
