@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 	f("models.chat.deployments[0].price[1].tiers[].above", "integer", "", "200000")
 	f("retry.backoff", "object", "{}", `{"first":"100ms","max":"2s"}`, "first", "max")
 	f("plugin_dirs", "array of string", "[]", `["./plugins.d"]`)
-	f("keys[].models", "array of name", "null", `["chat","auto"]`)
+	f("keys[].models", "array of model", "null", `["chat","auto"]`)
 	f("teams", "object", "{}", `{"search":{"budget":{"usd":500}}}`, "budget", "credentials", "limits", "models", "organisation", "own_credentials")
 	f("providers.x.config", "object", "{}", `{"region":"eu-west-1"}`)
 	if d, _ := Explain("providers.x.credentials[].api_key"); !d.Secret || d.Restart {
@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 	if d, _ := Explain("server_timing"); !slices.Equal(d.Values, []string{"off", "totals", "stages", "attempts"}) {
 		t.Errorf("%+v, want its values", d)
 	}
-	if d, ok := Explain(""); !ok || len(d.Members) != 27 || d.Members[0].Path != "admin" {
+	if d, ok := Explain(""); !ok || len(d.Members) != 28 || d.Members[0].Path != "admin" {
 		t.Errorf("%+v, want the whole", d)
 	}
 	for _, path := range []string{"nothing", "timeout.nothing", "listen.port", "listen[0]", "timeout.idle.x", "keys[]..", "."} {

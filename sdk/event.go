@@ -340,10 +340,6 @@ func (f *Failure) Error() string { return f.Message }
 // Fail makes a failure.
 func Fail(k Kind, message string) *Failure { return &Failure{Kind: k, Message: message} }
 
-// NotJSON is the failure of an answer, or of a piece of one, that is no JSON although its dialect has nothing else. A
-// decoder tells it as an event: the fault is the provider's, while an error of Decode is the plugin's own.
-func NotJSON() *Failure { return Fail(UpstreamError, "the provider's answer is not JSON") }
-
 // Inexpressible is what Encode returns for a request that the provider's dialect has no way to say; the deployment is
 // skipped with the reason "cannot express: What".
 type Inexpressible struct {

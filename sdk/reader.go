@@ -225,3 +225,7 @@ func (w *whole) Decode(f *Frame, out *Events) error {
 
 // End has nothing to add.
 func (*whole) End(*Events) error { return nil }
+
+// NotJSON is the failure of an answer, or of a piece of one, that is no JSON although its dialect has nothing else. A
+// decoder tells it as an event: the fault is the provider's, while an error of Decode is the plugin's own.
+func NotJSON() *Failure { return Fail(UpstreamError, "the provider's answer is not JSON") }

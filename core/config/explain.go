@@ -264,7 +264,7 @@ func definition(s *jsonschema.Schema) string {
 		return "USD such as 0.25, with at most nine decimals"
 	case "name":
 		return "up to 128 letters, digits and ._/:- of which the first is a letter or digit"
-	case "modelname":
+	case "model":
 		return "up to 128 letters, digits and ._/:@- of which the first is a letter or digit"
 	case "address":
 		return "HOST:PORT such as 127.0.0.1:8080"

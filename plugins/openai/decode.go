@@ -261,6 +261,26 @@ func tellUsage(r sdk.Node, out *sdk.Events) {
 	})
 }
 
+// why gives the reason of the end and the provider's own word for it.
+func (d *response) why(r sdk.Node) (sdk.Reason, sdk.Text) {
+	status := r.Get("status")
+	switch {
+	case status.Is("incomplete"):
+		native := r.At("incomplete_details", "reason")
+		if native.Is("content_filter") {
+			return sdk.ReasonFilter, native.Text()
+		}
+		return sdk.ReasonLength, native.Text()
+	case status.Is("queued"), status.Is("in_progress"): // in the background
+		return sdk.ReasonPause, status.Text()
+	case d.calls > 0:
+		return sdk.ReasonTool, status.Text()
+	case d.refused:
+		return sdk.ReasonRefusal, status.Text()
+	}
+	return sdk.ReasonStop, status.Text()
+}
+
 // searches counts the searches of the web in a response's output: each is charged
 // (https://platform.openai.com/docs/pricing, built-in tools). Opening a page that was found is none.
 func searches(output sdk.Node) (n int64) {
