@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-gateway/penstock/core/dialect/providertest"
 	"github.com/penstock-gateway/penstock/core/frame"
 	"github.com/penstock-gateway/penstock/plugins/bedrock"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -39,15 +40,15 @@ func wire(t *testing.T, file string, stream bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := []message{{data: string(body)}}
+	frames := []providertest.Frame{{Data: string(body)}}
 	if stream {
 		frames = messages(t, body)
 	}
 	switch first := frames[0]; {
-	case first.event == "chunk", strings.Contains(first.data, `"stop_reason"`), strings.Contains(first.data, `"embeddings"`):
+	case first.Event == "chunk", strings.Contains(first.Data, `"stop_reason"`), strings.Contains(first.Data, `"embeddings"`):
 		t.Skip("not of Converse")
 	}
-	_, got, err := read(bedrock.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
+	_, got, err := providertest.Read(bedrock.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +58,14 @@ func wire(t *testing.T, file string, stream bool) {
 }
 
 // messages cuts an AWS event stream.
-func messages(t *testing.T, body []byte) []message {
+func messages(t *testing.T, body []byte) []providertest.Frame {
 	t.Helper()
-	var list []message
+	var list []providertest.Frame
 	s := frame.NewEventStream(0)
 	s.Feed(body)
 	f, ok, err := s.Next()
 	for ; ok; f, ok, err = s.Next() {
-		list = append(list, message{string(f.Event), string(f.Data)})
+		list = append(list, providertest.Frame{Event: string(f.Event), Data: string(f.Data)})
 	}
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%d messages: %v", len(list), err)
@@ -83,8 +84,8 @@ type use struct {
 }
 
 // plain reads an answer, whole or streamed.
-func plain(frames []message) said {
-	var s said
+func plain(frames []providertest.Frame) providertest.Said {
+	var s providertest.Said
 	own := false
 	for _, f := range frames {
 		var m struct {
@@ -107,7 +108,7 @@ func plain(frames []message) said {
 				ReasoningContent reasoning
 			}
 		}
-		if json.Unmarshal([]byte(f.data), &m) != nil {
+		if json.Unmarshal([]byte(f.Data), &m) != nil {
 			continue
 		}
 		s.Failed = s.Failed || m.Message != ""
@@ -149,8 +150,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, one := range split(string(text)) {
-			f.Add(one.event, one.data, true)
+		for _, one := range providertest.Split(string(text)) {
+			f.Add(one.Event, one.Data, true)
 		}
 		if strings.HasSuffix(file, ".json") {
 			f.Add("", string(text), false)
@@ -158,8 +159,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, event, data string, stream bool) {
 		d := bedrock.New().NewDecoder(sdk.AnswerInfo{Stream: stream})
-		frames := []message{{event, data}, {"contentBlockStop", `{"contentBlockIndex":0}`}, {event, data}}
-		lines, got, err := read(d, frames, true)
+		frames := []providertest.Frame{{Event: event, Data: data}, {Event: "contentBlockStop", Data: `{"contentBlockIndex":0}`}, {Event: event, Data: data}}
+		lines, got, err := providertest.Read(d, frames, true)
 		if err == nil && got.Failed && got.Done {
 			t.Errorf("failed and done: %q", lines)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-gateway/penstock/core/dialect/providertest"
 	"github.com/penstock-gateway/penstock/plugins/cohere"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -38,14 +39,14 @@ func wire(t *testing.T, file string, stream bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := []frame{{data: string(text)}}
+	frames := []providertest.Frame{{Data: string(text)}}
 	if stream {
-		frames = split(string(text))
+		frames = providertest.Split(string(text))
 	}
 	if strings.Contains(string(text), `"relevance_score"`) {
 		t.Skip("a ranking")
 	}
-	_, got, err := read(cohere.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
+	_, got, err := providertest.Read(cohere.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +63,8 @@ type message struct {
 }
 
 // plain reads an answer, whole or streamed.
-func plain(frames []frame) said {
-	var s said
+func plain(frames []providertest.Frame) providertest.Said {
+	var s providertest.Said
 	for _, f := range frames {
 		var m struct {
 			Message      json.RawMessage
@@ -73,7 +74,7 @@ func plain(frames []frame) said {
 				FinishReason string `json:"finish_reason"`
 			}
 		}
-		if json.Unmarshal([]byte(f.data), &m) != nil {
+		if json.Unmarshal([]byte(f.Data), &m) != nil {
 			continue
 		}
 		var text string
@@ -92,7 +93,7 @@ func plain(frames []frame) said {
 	return s
 }
 
-func (m *message) into(s *said) {
+func (m *message) into(s *providertest.Said) {
 	type block struct{ Text, Thinking string }
 	type call struct {
 		ID       string
@@ -129,8 +130,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, one := range split(string(text)) {
-			f.Add(one.data, true)
+		for _, one := range providertest.Split(string(text)) {
+			f.Add(one.Data, true)
 		}
 		if strings.HasSuffix(file, ".json") {
 			f.Add(string(text), false)
@@ -138,7 +139,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data string, stream bool) {
 		d := cohere.New().NewDecoder(sdk.AnswerInfo{Stream: stream})
-		lines, got, err := read(d, []frame{{data: data}, {data: `{"type":"tool-call-end","index":0}`}, {data: data}}, true)
+		lines, got, err := providertest.Read(d, []providertest.Frame{{Data: data}, {Data: `{"type":"tool-call-end","index":0}`}, {Data: data}}, true)
 		if err == nil && got.Failed && got.Done {
 			t.Errorf("failed and done: %q", lines)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/penstock-gateway/penstock/core/dialect/providertest"
 	"github.com/penstock-gateway/penstock/plugins/gemini"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -38,9 +39,9 @@ func wire(t *testing.T, file string, stream bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := []frame{{data: string(text)}}
+	frames := []providertest.Frame{{Data: string(text)}}
 	if stream {
-		frames = split(string(text))
+		frames = providertest.Split(string(text))
 	}
 	switch {
 	case stream && !strings.Contains(string(text), "data:"):
@@ -48,7 +49,7 @@ func wire(t *testing.T, file string, stream bool) {
 	case strings.Contains(string(text), "willContinue"), strings.Contains(string(text), `"totalTokens"`):
 		t.Skip("nothing that was asked for")
 	}
-	_, got, err := read(gemini.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
+	_, got, err := providertest.Read(gemini.New().NewDecoder(sdk.AnswerInfo{Stream: stream}), frames, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +63,10 @@ func wire(t *testing.T, file string, stream bool) {
 }
 
 // plain reads the first candidate of an answer.
-func plain(frames []frame) said {
-	var s said
+func plain(frames []providertest.Frame) providertest.Said {
+	var s providertest.Said
 	for _, f := range frames {
-		text := strings.TrimSpace(f.data)
+		text := strings.TrimSpace(f.Data)
 		if strings.HasPrefix(text, "[") {
 			text = strings.TrimSuffix(text[1:], "]")
 		}
@@ -122,8 +123,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, one := range split(string(text)) {
-			f.Add(one.data, true)
+		for _, one := range providertest.Split(string(text)) {
+			f.Add(one.Data, true)
 		}
 		if strings.HasSuffix(file, ".json") {
 			f.Add(string(text), false)
@@ -131,7 +132,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data string, stream bool) {
 		d := gemini.New().NewDecoder(sdk.AnswerInfo{Stream: stream})
-		lines, got, err := read(d, []frame{{data: data}, {data: data}}, true)
+		lines, got, err := providertest.Read(d, []providertest.Frame{{Data: data}, {Data: data}}, true)
 		if err == nil && got.Failed && got.Done {
 			t.Errorf("failed and done: %q", lines)
 		}

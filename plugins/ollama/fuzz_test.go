@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock-gateway/penstock/core/dialect/providertest"
 	"github.com/penstock-gateway/penstock/plugins/ollama"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -20,15 +21,15 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, s := range parseArchive(string(text)).sections {
-			for _, line := range split(s.text) {
-				f.Add(line.data, s.name == "stream")
+		for _, s := range providertest.ParseArchive(string(text)).Sections {
+			for _, line := range lines(s.Text) {
+				f.Add(line.Data, s.Name == "stream")
 			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, data string, stream bool) {
 		d := ollama.New().NewDecoder(sdk.AnswerInfo{Stream: stream})
-		lines, got, err := read(d, []frame{{data: data}, {data: data}}, true)
+		lines, got, err := providertest.Read(d, []providertest.Frame{{Data: data}, {Data: data}}, true)
 		if err == nil && got.Failed && got.Done {
 			t.Errorf("failed and done: %q", lines)
 		}

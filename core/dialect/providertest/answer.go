@@ -1,31 +1,39 @@
-package ollama_test
+package providertest
 
 import (
 	"fmt"
 	"strings"
-	"testing"
 
-	"github.com/penstock-gateway/penstock/plugins/ollama"
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// frame is one line of a stream.
-type frame struct{ event, data string }
+// Frame is one event of a stream.
+type Frame struct{ Event, Data string }
 
-// split cuts a stream into its lines.
-func split(stream string) []frame {
-	var frames []frame
-	for line := range strings.Lines(stream) {
-		frames = append(frames, frame{data: strings.TrimSpace(line)})
+// Split cuts a stream of server-sent events. How streams are framed is tested elsewhere; this reads the tame form.
+func Split(stream string) []Frame {
+	var frames []Frame
+	for block := range strings.SplitSeq(strings.ReplaceAll(stream, "\r\n", "\n"), "\n\n") {
+		var f Frame
+		for line := range strings.SplitSeq(block, "\n") {
+			if data, ok := strings.CutPrefix(line, "data:"); ok {
+				f.Data += strings.TrimSpace(data)
+			} else if event, ok := strings.CutPrefix(line, "event:"); ok {
+				f.Event = strings.TrimSpace(event)
+			}
+		}
+		if f.Data != "" {
+			frames = append(frames, f)
+		}
 	}
 	return frames
 }
 
-// read feeds frames to a decoder, each in memory that is overwritten after the call: a decoder must keep nothing of one.
-func read(d sdk.Decoder, frames []frame, end bool) (lines []string, said said, err error) {
+// Read feeds frames to a decoder, each in memory that is overwritten after the call: a decoder must keep nothing of one.
+func Read(d sdk.Decoder, frames []Frame, end bool) (lines []string, said Said, err error) {
 	for _, f := range frames {
-		text := []byte(f.data)
-		in := &sdk.Frame{Event: f.event, Text: text}
+		text := []byte(f.Data)
+		in := &sdk.Frame{Event: f.Event, Text: text}
 		var doc sdk.Doc
 		if doc.Parse(text) == nil {
 			in.Doc, in.Text = &doc, nil
@@ -54,15 +62,15 @@ func read(d sdk.Decoder, frames []frame, end bool) (lines []string, said said, e
 	return lines, said, err
 }
 
-// said is what an answer says, put together.
-type said struct {
+// Said is what an answer says, put together.
+type Said struct {
 	Text, Reasoning string
 	Calls           []string // name and input
 	Reason          string   // the provider's own word
 	Failed, Done    bool
 }
 
-func (s *said) put(e *sdk.Event) {
+func (s *Said) put(e *sdk.Event) {
 	text, _ := e.Text.Decoded()
 	switch e.Kind {
 	case sdk.TextDelta:
@@ -85,7 +93,7 @@ func (s *said) put(e *sdk.Event) {
 var kinds = map[sdk.EventKind]string{
 	sdk.Begin: "begin", sdk.TextDelta: "text", sdk.ThinkingDelta: "thinking", sdk.Signature: "signature", sdk.Redacted: "redacted",
 	sdk.RefusalDelta: "refusal", sdk.ToolBegin: "tool", sdk.ToolInput: "input", sdk.ToolEnd: "end", sdk.Citation: "citation",
-	sdk.Logprobs: "logprobs", sdk.Foreign: "foreign", sdk.UsageSeen: "usage", sdk.Finish: "finish", sdk.Failed: "failed",
+	sdk.Logprobs: "logprobs", sdk.Foreign: "foreign", sdk.Image: "image", sdk.UsageSeen: "usage", sdk.Finish: "finish", sdk.Failed: "failed",
 	sdk.Ping: "ping", sdk.Done: "done",
 }
 
@@ -102,7 +110,11 @@ func show(e *sdk.Event) string {
 		line += fmt.Sprint(" ", e.Call)
 	case sdk.UsageSeen:
 		u := e.Usage
-		return line + fmt.Sprintf(" input %d read %d write %d output %d reasoning %d disputed %v", u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Disputed)
+		line += fmt.Sprintf(" input %d read %d write %d output %d reasoning %d disputed %v", u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, u.Disputed)
+		if u.Searches > 0 {
+			line += fmt.Sprintf(" searches %d", u.Searches)
+		}
+		return line
 	case sdk.Finish:
 		line += " " + reasons[e.Reason]
 	case sdk.Failed:
@@ -117,21 +129,4 @@ func show(e *sdk.Event) string {
 		}
 	}
 	return line
-}
-
-func TestDecode(t *testing.T) {
-	golden(t, "decode", func(t *testing.T, in map[string]string) map[string]string {
-		stream, streamed := in["stream"]
-		frames := []frame{{data: in["body"]}}
-		if streamed {
-			frames = split(stream)
-		}
-		d := ollama.New().NewDecoder(sdk.AnswerInfo{Provider: "target", Model: "m", Stream: streamed})
-		_, cut := in["cut"]
-		lines, _, err := read(d, frames, !cut)
-		if err != nil {
-			return map[string]string{"want error": err.Error() + "\n"}
-		}
-		return map[string]string{"want events": strings.Join(lines, "\n") + "\n"}
-	})
 }
