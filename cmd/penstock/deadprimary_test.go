@@ -120,8 +120,8 @@ func (s *socket) serve() {
 
 // TestPrimaryOutages holds for each way to be down what TestDeadPrimary holds for one, with 64 requests at a time: none of a
 // thousand fails, the primary costs them ten attempts at the most, and its first probe after the recovery brings it back.
+// It has the package to itself, since the time-outs of those who do not answer are short.
 func TestPrimaryOutages(t *testing.T) {
-	t.Parallel()
 	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {
 			primary := begin(t)

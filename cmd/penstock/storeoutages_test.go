@@ -177,6 +177,7 @@ func (l *users) more(s *served, what string, of *atomic.Int64, n int64) {
 // budget is refused while its money cannot be counted, and where on_outage says so the other one too; nobody waits for long,
 // and afterwards each call has its row and the budget is used by them and by nothing else.
 func TestStoreOutagesUnderLoad(t *testing.T) {
+	t.Parallel()
 	f := func(t *testing.T, settings string, open bool) {
 		t.Parallel()
 		var calls atomic.Int64
