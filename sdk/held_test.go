@@ -313,7 +313,7 @@ func TestReadEventsRefuses(t *testing.T) {
 		{"half a character", Event{Kind: TextDelta, Text: RawText([]byte("a\xc3"))}, "not the content"},
 		{"character", Event{Kind: TextDelta, Text: RawText([]byte(`aü\n`))}, ""},
 		{"broken value", Event{Kind: Foreign, Value: RawValue([]byte(`{`))}, "not a JSON text"},
-		{"kind", Event{Kind: Embedding + 1}, "kind 19"},
+		{"kind", Event{Kind: Image + 1}, "kind 20"},
 		{"no kind", Event{}, "kind 0"},
 		{"reason", Event{Kind: Finish, Reason: ReasonFault + 1}, "reason"},
 		{"choice", Event{Kind: TextDelta, Choice: -1}, "choice"},
