@@ -145,8 +145,9 @@ func appendMillis(b []byte, d time.Duration) []byte {
 
 // writeJSONLine writes the line for machines.
 func writeJSONLine(w *sdk.Writer, e *gateway.Entry) {
+	var now [len(time.RFC3339Nano)]byte
 	w.Object()
-	w.Name("time").String(time.Now().UTC().Format(time.RFC3339Nano))
+	w.Name("time").String(string(time.Now().UTC().AppendFormat(now[:0], time.RFC3339Nano)))
 	w.Name("level").String("INFO")
 	w.Name("msg").String("request")
 	w.Name("request_id").String(e.ID)

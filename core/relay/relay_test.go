@@ -69,6 +69,23 @@ func TestDialectFields(t *testing.T) {
 	}
 }
 
+// TestFieldsWithoutCopies holds that looking at a client's and an upstream's fields makes no garbage.
+func TestFieldsWithoutCopies(t *testing.T) {
+	fields := []h1.Field{{Name: []byte("User-Agent"), Value: []byte("SDK/1.99")}, {Name: []byte("X-Stainless-Runtime-Version"), Value: []byte("3.13.0")},
+		{Name: []byte("Anthropic-Beta"), Value: []byte("a")}, {Name: []byte("Retry-After"), Value: []byte("3")}}
+	head, static := &h1.Head{Fields: fields}, []sdk.Header{{Name: "anthropic-version", Value: "2023-06-01"}}
+	dst := make([]byte, 0, 1024)
+	if n := testing.AllocsPerRun(100, func() {
+		dst = dialectFields(dst[:0], static, head, []string{"anthropic-*"})
+		dst = AppendAnswerFields(dst, fields, false)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if string(dst) != "anthropic-version: 2023-06-01\r\nanthropic-beta: a\r\nretry-after: 3\r\n" {
+		t.Errorf("%q", dst)
+	}
+}
+
 func TestDroppedHeader(t *testing.T) {
 	got := DroppedHeader([]sdk.Note{{Path: "seed"}, {Path: "reasoning", Approximate: true}, {Path: "messages[0].content[1]\r\nX: y, z"}})
 	if got != "seed, reasoning;approximate, messages[0].content[1]X:yz" {

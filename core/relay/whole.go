@@ -285,7 +285,8 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 	a.client.Unwatch()
 	err := a.Exchange.Commit(200, a.fields, int64(len(body)))
 	if err == nil {
-		err = a.Exchange.Write(body)
+		a.segs = append(a.segs[:0], body)
+		err = a.Exchange.Write(a.segs...)
 	}
 	if err == nil {
 		err = a.Exchange.End(nil)
