@@ -96,9 +96,15 @@ func (d *Dialects) find(head *h1.Head) (target, *sdk.Failure) {
 			return target{dialect: d.of(path), model: name, local: (*request).showModel}, nil
 		}
 	}
+	return d.unknown(path)
+}
+
+// unknown is where a path leads that has no route.
+func (d *Dialects) unknown(path string) (target, *sdk.Failure) {
 	f := &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(path) + " is not served"}
 	if near := d.near(path); near != "" {
 		f.Message += "; did you mean " + near + "?"
+		path = near // whoever meant it speaks its dialect
 	}
 	return target{dialect: d.of(path)}, f
 }

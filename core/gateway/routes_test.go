@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/penstock-gateway/penstock/core/dialect/anthropic"
@@ -8,6 +9,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/dialect/gemini"
 	"github.com/penstock-gateway/penstock/core/dialect/openaichat"
 	"github.com/penstock-gateway/penstock/core/dialect/openairesponses"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 func dialects() Dialects {
@@ -27,6 +29,10 @@ func TestNearRoutes(t *testing.T) {
 		if got := d.near(path); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
+	}
+	at, f := d.unknown("/messages")
+	if f == nil || f.Kind != sdk.UnknownRoute || at.dialect.Name() != "anthropic" || !strings.HasSuffix(f.Message, "did you mean /v1/messages?") {
+		t.Errorf("/messages: %v, in the dialect %s", f, at.dialect.Name())
 	}
 }
 
