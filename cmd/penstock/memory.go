@@ -21,13 +21,14 @@ func (p *process) watchMemory(ctx context.Context) {
 	limit := memoryLimit()
 	tick := time.NewTicker(memoryEvery)
 	defer tick.Stop()
-	short := false
+	short, percent := false, usualPercent
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		percent = collectBy(percent)
 		used, allowed := memoryUsed(), p.memoryAllowed(limit)
 		if now := used > allowed; now != short {
 			short = now
@@ -35,6 +36,38 @@ func (p *process) watchMemory(ctx context.Context) {
 			p.log.Warn("memory: the limit of requests is on", "short", short, "used_bytes", used, "allowed_bytes", allowed)
 		}
 	}
+}
+
+// usualPercent is the runtime's own: a collection begins when as much has been allocated as the last one left.
+const usualPercent = 100
+
+// What may be allocated between two collections: so much and a sixteenth of what is in use, but a tenth of that at the
+// least. A large heap is mostly the bytes of waiting answers, which cost nothing to look through, and must not take twice
+// their memory.
+const (
+	heapSlack    = 32 << 20
+	heapShare    = 16
+	leastPercent = 10
+)
+
+// collectBy has collections begin by what is in use, and gives the percentage that holds now. Who sets GOGC has decided it.
+func collectBy(percent int) int {
+	if os.Getenv("GOGC") != "" {
+		return percent
+	}
+	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(s)
+	want := percentOf(s[0].Value.Uint64())
+	if want != percent {
+		debug.SetGCPercent(want)
+	}
+	return want
+}
+
+// percentOf is what the heap may grow by, in steps of five.
+func percentOf(live uint64) int {
+	n := (heapSlack + live/heapShare) * usualPercent / max(live, 1)
+	return int(max(min(n, usualPercent), leastPercent)) / 5 * 5
 }
 
 // memoryAllowed is what the generation in force allows of a limit.
