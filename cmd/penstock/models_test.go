@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -162,4 +163,62 @@ retry: {attempts: 4, backoff: {first: 1ms, max: 1ms}}
 	if got := keys(`{"model":"chat","input":"hi","previous_response_id":"resp_1"}`); !got["Bearer sk-1"] || len(got) != 1 {
 		t.Errorf("with state: asked with %v, want the first account alone", got)
 	}
+}
+
+// TestStateIsContinuedWhereItIs: what continues an answer goes to the account that gave it, whichever is the first now, and to
+// no other where that one fails.
+func TestStateIsContinuedWhereItIs(t *testing.T) {
+	t.Parallel()
+	var refused sync.Map // by key
+	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if status, ok := refused.Load(key); ok {
+			w.WriteHeader(status.(int))
+			return
+		}
+		response := fmt.Sprintf(`{"id":"resp_%s","object":"response","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":1,"output_tokens":1}}`, key)
+		if strings.Contains(r.Header.Get("Accept"), "event-stream") {
+			streams(fmt.Sprintf("event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_%s\"}}\n\n", key),
+				"event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n",
+				"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":"+response+"}\n\n")(w, r)
+			return
+		}
+		says("application/json", response)(w, r)
+	})
+	s := serveText(t, fmt.Sprintf(`
+providers:
+  one: {plugin: openai, base_url: %[1]q, credentials: [{name: main, api_key: sk-1}]}
+  two: {plugin: openai, base_url: %[1]q, credentials: [{name: a, api_key: sk-2a}, {name: b, api_key: sk-2b}]}
+models:
+  chat: {deployments: [{provider: one, model: up-model}, {provider: two, model: up-model}]}
+  last: {deployments: [{provider: two, model: up-model}]}
+keys: [{name: dev, secret: %[2]s}]
+retry: {attempts: 4, backoff: {first: 1ms, max: 1ms}}
+`, up.URL, testKey))
+	f := func(body string, status int, last string) {
+		t.Helper()
+		before := up.count()
+		a := s.post("/v1/responses", body)
+		if got := up.last().header.Get("Authorization"); a.status != status || got != "Bearer "+last {
+			t.Errorf("%s: %d by %s, want %d by %s; %s", body, a.status, got, status, last, a.body)
+		}
+		up.mu.Lock()
+		defer up.mu.Unlock()
+		for _, one := range up.asked[before:] {
+			if with := one.header.Get("Authorization"); strings.Contains(body, "previous") && with != "Bearer "+last {
+				t.Errorf("%s: asked with %s too", body, with)
+			}
+		}
+	}
+	refused.Store("sk-1", 500)
+	f(`{"model":"last","input":"hi"}`, 200, "sk-2a")
+	refused.Store("sk-2a", 403)
+	f(`{"model":"chat","input":"hi"}`, 200, "sk-2b")
+	refused.Clear()
+	f(`{"model":"chat","input":"hi","previous_response_id":"resp_sk-2b"}`, 200, "sk-2b")
+	f(`{"model":"last","input":"hi","previous_response_id":"resp_sk-2b"}`, 200, "sk-2b")
+	f(`{"model":"chat","stream":true,"input":"hi"}`, 200, "sk-1")
+	f(`{"model":"chat","stream":true,"input":"hi","previous_response_id":"resp_sk-1"}`, 200, "sk-1")
+	refused.Store("sk-2b", 500)
+	f(`{"model":"chat","input":"hi","previous_response_id":"resp_sk-2b"}`, 502, "sk-2b")
 }

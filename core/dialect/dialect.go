@@ -276,6 +276,10 @@ type Failer interface {
 	AppendFailure(dst []byte, f *sdk.Failure, requestID string) []byte
 }
 
+// Continued is implemented by an observer whose dialect has requests that continue an answer by its id, at the account that
+// gave it: AnswerID is that id, "" until it has been seen.
+type Continued interface{ AnswerID() string }
+
 // DoneMark is the data of the event that ends an openai-chat stream. Compatible services put it behind the streams of
 // other dialects too, whose clients would take it for broken JSON.
 const DoneMark = "[DONE]"

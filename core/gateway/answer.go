@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/relay"
+	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/core/timing"
 )
 
@@ -105,4 +106,13 @@ func (r *request) AppendTrailer(dst []byte, _ *relay.Result) []byte {
 	dst = append(dst, "Server-Timing: "...)
 	dst = r.clock.AppendTrailer(dst, mode)
 	return append(dst, "\r\n"...)
+}
+
+// Holds remembers who has an answer that a later request may continue; see relay.Answer.
+func (r *request) Holds(id string, u *relay.Upstream, c *relay.Credential) {
+	by := route.Holder{Provider: u.Deployment.Provider.ID}
+	if c != nil {
+		by.Credential = c.Name
+	}
+	r.g.holders.Note(r.key.Name, id, by, time.Now())
 }

@@ -362,3 +362,25 @@ func (x *extras) usd(val int) *int64 {
 		return &nano
 	}
 }
+
+// shownHeaders gives the headers that the configuration lets policies see, several lines of one as one.
+func (r *request) shownHeaders() map[string]string {
+	shown := r.gen.Config.PolicyHeaders
+	if len(shown) == 0 {
+		return nil
+	}
+	all := map[string]string{}
+	for _, field := range r.head().Fields {
+		for _, name := range shown {
+			if !strings.EqualFold(string(field.Name), name) {
+				continue
+			}
+			value := string(field.Value)
+			if before, ok := all[name]; ok {
+				value = before + ", " + value
+			}
+			all[name] = value
+		}
+	}
+	return all
+}

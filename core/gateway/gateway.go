@@ -51,6 +51,7 @@ type Gateway struct {
 	scratch  scratchPool
 	queues   bytequeue.Share // of slow clients
 	warmth   route.Warmth
+	holders  route.Holders
 }
 
 // AccessLog is told of every finished request. It must not block, and keeps nothing of the entry.
@@ -209,10 +210,32 @@ func (r *request) choose() *sdk.Failure {
 		}
 		r.candidates = append(r.candidates, c)
 	}
-	if r.facts.State != "" { // what the request continues is at one account: another would know nothing of it
-		r.candidates = r.candidates[:1]
+	if r.facts.State != "" {
+		return r.atHolder()
 	}
 	return nil
+}
+
+// atHolder leaves the one candidate that has what the request continues, with the one account that does: others would know
+// nothing of it. Where nobody remembers which that is, the first one is asked, and says so itself if it is another.
+func (r *request) atHolder() *sdk.Failure {
+	by, known := r.g.holders.Of(r.key.Name, r.facts.State)
+	if !known {
+		r.candidates = r.candidates[:1]
+		return nil
+	}
+	for _, c := range r.candidates {
+		if c.Deployment.Provider.ID != by.Provider {
+			continue
+		}
+		if c.Upstream = c.Only(by.Credential); c.Upstream != nil {
+			r.candidates = append(r.candidates[:0], c)
+			return nil
+		}
+	}
+	f := noTarget(r.model, &r.decision, r.arrived())
+	f.Kind, f.Message = sdk.NoTarget, "what the request continues, "+quote(r.facts.State)+", is at the provider "+quote(by.Provider)+", which cannot be asked for it now; "+f.Message
+	return f
 }
 
 // relay sends the request and carries the answer back. The failure is one that the client has not been told.

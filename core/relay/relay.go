@@ -9,6 +9,7 @@ package relay
 import (
 	"log/slog"
 	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,23 @@ type Upstream struct {
 func (u *Upstream) With(credentials []*Credential, secrets []string) *Upstream {
 	return &Upstream{Deployment: u.Deployment, Pool: u.Pool, Plugin: u.Plugin, Credentials: credentials, Errors: u.Errors, Secrets: secrets,
 		Places: u.Places, Health: u.Health, Care: u.Care}
+}
+
+// Only gives the upstream with the one credential of a name; nil where it has none of that name. The name of no credential is
+// "".
+func (u *Upstream) Only(name string) *Upstream {
+	i := slices.IndexFunc(u.Credentials, func(c *Credential) bool { return c.Name == name })
+	switch {
+	case i < 0 && (name != "" || len(u.Credentials) > 0):
+		return nil
+	case len(u.Credentials) < 2:
+		return u
+	}
+	only := u.With(u.Credentials[i:i+1:i+1], u.Secrets)
+	if u.Rates != nil {
+		only.Rates = u.Rates[i : i+1 : i+1]
+	}
+	return only
 }
 
 // Credential is one of the accounts that a provider may be asked with.
@@ -162,6 +180,9 @@ type Task struct {
 type Answer interface {
 	// AppendFields appends "Name: value\r\n" lines for an answer that is about to be committed.
 	AppendFields(dst []byte, c Committing) []byte
+	// Holds is told by which id a later request may continue the answer, and who then has what it continues. It is called before
+	// the client has all of the answer.
+	Holds(id string, u *Upstream, c *Credential)
 	// AppendTrailer appends the lines of a stream's trailer.
 	AppendTrailer(dst []byte, r *Result) []byte
 }

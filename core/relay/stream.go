@@ -232,6 +232,7 @@ func (s *streaming) commit() {
 	if t, ok := s.pipe.(*pipe.Translation); ok {
 		s.joined = t.Joined()
 	}
+	s.holds(s.pipe.Failer())
 	if s.res.Committed {
 		return
 	}

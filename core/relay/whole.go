@@ -103,7 +103,9 @@ func (a *active) passWhole(body []byte) ([]byte, *sdk.Failure) {
 		return nil, a.inBody(notUnderstood(body), body)
 	case !seen.Content && !a.silent(a.rec.Usage, a.res.Reason):
 		return nil, saysNothing()
-	case seen.Cut:
+	}
+	a.holds(obs)
+	if seen.Cut {
 		return seen.Out, nil
 	}
 	return body, nil

@@ -317,3 +317,39 @@ func (w *Warmth) Of(session string, tokens int, now time.Time) map[string]float6
 	}
 	return shares
 }
+
+// Holder has what a request may continue: an answer that one account alone knows of.
+type Holder struct{ Provider, Credential string }
+
+// Holders remembers who has which answers. The zero Holders is ready.
+type Holders struct {
+	mu         sync.Mutex // guards what follows
+	young, old map[string]Holder
+	turned     time.Time
+}
+
+const (
+	heldFor  = 24 * time.Hour // at least, where there is room: providers keep an answer for 30 days, conversations end sooner
+	mostHeld = 50_000         // answers that are remembered, twice at the most
+)
+
+// Note takes note of an answer of a key's.
+func (h *Holders) Note(key, id string, by Holder, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.young) >= mostHeld || now.Sub(h.turned) > heldFor {
+		h.young, h.old, h.turned = map[string]Holder{}, h.young, now
+	}
+	h.young[key+"\x00"+id] = by
+}
+
+// Of gives who has an answer of a key's; false where nobody remembers.
+func (h *Holders) Of(key, id string) (by Holder, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := key + "\x00" + id
+	if by, ok = h.young[name]; !ok {
+		by, ok = h.old[name]
+	}
+	return by, ok
+}

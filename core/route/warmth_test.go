@@ -41,3 +41,31 @@ func TestWarmth(t *testing.T) {
 	}
 	f("s", 100, "map[]")
 }
+
+// TestHolders holds who is remembered to have an answer, for whom, and of how many.
+func TestHolders(t *testing.T) {
+	var h Holders
+	now, a := time.Unix(1e9, 0), Holder{"p", "a"}
+	f := func(key, id string, want bool) {
+		t.Helper()
+		if by, ok := h.Of(key, id); ok != want || ok && by != a {
+			t.Errorf("%s, %s: %v %v, want %v", key, id, by, ok, want)
+		}
+	}
+	f("k", "1", false)
+	h.Note("k", "1", a, now)
+	f("k", "1", true)
+	f("other", "1", false)
+	h.Note("k", "2", a, now.Add(25*time.Hour))
+	f("k", "1", true)
+	h.Note("k", "3", a, now.Add(50*time.Hour))
+	f("k", "1", false)
+	f("k", "2", true)
+	for i := range 3 * mostHeld {
+		h.Note("n", fmt.Sprint(i), a, now.Add(51*time.Hour))
+	}
+	f("k", "3", false)
+	if n := len(h.young) + len(h.old); n > 2*mostHeld {
+		t.Errorf("%d answers are remembered, want at most %d", n, 2*mostHeld)
+	}
+}

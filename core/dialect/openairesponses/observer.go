@@ -20,10 +20,17 @@ type observer struct {
 	number    int  // of the next event
 	usage     sdk.Usage
 	reason    sdk.Reason
+	id        string // of the response
 	doc       *jsonspan.Doc
 }
 
-var _ dialect.Failer = (*observer)(nil)
+var (
+	_ dialect.Failer    = (*observer)(nil)
+	_ dialect.Continued = (*observer)(nil)
+)
+
+// AnswerID is the response's, which a later request may name as previous_response_id.
+func (o *observer) AnswerID() string { return o.id }
 
 // Usage is that of the response as it stood last.
 func (o *observer) Usage() sdk.Usage { return o.usage }
@@ -77,6 +84,8 @@ func (o *observer) event() dialect.Seen {
 	}
 	switch typ := d.Inner(t); string(typ) {
 	case "response.created", "response.in_progress", "response.queued":
+		r, _ := member(d, 0, "response")
+		o.name(r)
 		return dialect.Seen{}
 	case "response.completed", "response.incomplete", "response.failed", "response.done": // the last is OpenRouter's
 		r, _ := member(d, 0, "response")
@@ -124,6 +133,7 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 // response reads a response object that is not expected to change any more.
 func (o *observer) response(r int) (seen dialect.Seen) {
 	d := o.doc
+	o.name(r)
 	if usage, ok := readUsage(d, r); ok {
 		o.usage = usage
 	}
@@ -154,6 +164,19 @@ func (o *observer) response(r int) (seen dialect.Seen) {
 	}
 	seen.Done, seen.Content = true, seen.Content || o.reason.Content()
 	return seen
+}
+
+// maxID bounds an id that is remembered.
+const maxID = 256
+
+// name notes the id of a response, once.
+func (o *observer) name(r int) {
+	if o.id != "" || o.doc.Kind(r) != jsonspan.Object {
+		return
+	}
+	if id, ok := member(o.doc, r, "id"); ok && o.doc.Kind(id) == jsonspan.String && len(o.doc.Inner(id)) <= maxID {
+		o.id = o.doc.Text(id)
+	}
 }
 
 // incomplete is the reason of an answer that was cut short.
