@@ -1,6 +1,8 @@
 package openaichat
 
 import (
+	"strings"
+
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -146,6 +148,8 @@ func (r *decoder) wishes(name string, v int) bool {
 		r.format(v)
 	case "reasoning_effort", "reasoning", "thinking", "enable_thinking":
 		r.reasoning(name, v)
+	case "extra_body", "chat_template_kwargs":
+		return r.within(name, v)
 	case "service_tier":
 		q.ServiceTier = r.Content(v)
 	case "user":
@@ -271,6 +275,42 @@ func (r *decoder) reasoning(name string, v int) {
 	case "enable_thinking": // Qwen
 		r.switched(r.Truth(v))
 	}
+}
+
+// within reads the switches that stand inside another member: Google's own, as its endpoint of this dialect has them
+// (https://ai.google.dev/gemini-api/docs/openai), and those of a chat template, as vLLM and SGLang have them
+// (https://docs.vllm.ai/en/latest/features/reasoning_outputs.html). It says whether there was nothing else.
+func (r *decoder) within(name string, v int) bool {
+	if r.Kind(v) != jsonspan.Object || r.Len(v) != 1 {
+		return false
+	}
+	if name == "chat_template_kwargs" {
+		for _, word := range [...]string{"enable_thinking", "thinking"} {
+			if on := r.Get(v, word); on > 0 && (r.Kind(on) == jsonspan.True || r.Kind(on) == jsonspan.False) {
+				r.switched(r.Truth(on))
+				return true
+			}
+		}
+		return false
+	}
+	google := r.Get(v, "google")
+	config := r.Get(google, "thinking_config")
+	if r.Kind(config) != jsonspan.Object || r.Len(google) != 1 {
+		return false
+	}
+	q := &r.req.Reasoning
+	q.Effort = strings.ToLower(r.Word(r.Get(config, "thinking_level")))
+	q.Include = r.TruthValue(r.Get(config, "include_thoughts"))
+	switch budget := r.Get(config, "thinking_budget"); {
+	case budget == 0:
+	case string(r.Raw(budget)) == "-1": // as much as the model likes
+		q.Mode = sdk.ReasoningAdaptive
+	case string(r.Raw(budget)) == "0":
+		q.Mode = sdk.ReasoningOff
+	default:
+		q.Budget = r.Whole(budget)
+	}
+	return true
 }
 
 func (r *decoder) effort(v int) {
