@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 	f("stream.drain_usd", "usd", "null", `"0.05"`)
 	f("models.*.deployments[].price.input", "usd", "", "3")
 	f("models.chat.deployments[0].price", "object or array of object", "null", `{"input":3,"output":15,"cache_read":0.3,"cache_write":3.75,"cache_write_1h":6}`,
-		"audio_input", "audio_output", "cache_read", "cache_write", "cache_write_1h", "from", "image", "image_input", "image_output", "input", "output", "reasoning", "request", "tiers", "web_search")
+		"audio_input", "audio_output", "cache_read", "cache_write", "cache_write_1h", "from", "image", "image_input", "image_output", "input", "output", "reasoning", "request", "service_tiers", "tiers", "web_search")
 	f("models.chat.deployments[0].price[1].tiers[].above", "integer", "", "200000")
 	f("retry.backoff", "object", "{}", `{"first":"100ms","max":"2s"}`, "first", "max")
 	f("plugin_dirs", "array of string", "[]", `["./plugins.d"]`)

@@ -36,6 +36,9 @@ func TestUsageSums(t *testing.T) {
 		var c Counts
 		v := reflect.ValueOf(&c).Elem()
 		for i := range v.NumField() {
+			if !v.Field(i).CanInt() {
+				continue
+			}
 			v.Field(i).SetInt(rapid.Int64Range(-2, 100).Draw(t, v.Type().Field(i).Name))
 		}
 		within, beside := UsageWithin(c), UsageBeside(c)
@@ -76,5 +79,18 @@ func TestUsageOfOlderPlugin(t *testing.T) {
 	}
 	if want := (Usage{Input: 7, CacheRead: 4, Output: 2, Reasoning: 1, Known: true}); e.Kind != UsageSeen || e.Usage != want {
 		t.Errorf("%+v, want %+v", e, want)
+	}
+}
+
+// TestTierOf: the words of the providers, and what is none of theirs.
+func TestTierOf(t *testing.T) {
+	for word, want := range map[string]Tier{"": TierUsual, "default": TierUsual, "auto": TierUsual, "standard": TierUsual, "scale": TierUsual, "ON_DEMAND": TierUsual,
+		"flex": TierFlex, "ON_DEMAND_FLEX": TierFlex, "priority": TierPriority, "ON_DEMAND_PRIORITY": TierPriority, "batch": TierBatch, "fast": TierFast} {
+		if got := TierOf(word); got != want {
+			t.Errorf("%q: %d, want %d", word, got, want)
+		}
+	}
+	if u := UsageWithin(Counts{Input: 1, Tier: TierFlex}); u.Tier != TierFlex {
+		t.Errorf("got %+v", u)
 	}
 }

@@ -1,6 +1,9 @@
 package main
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // tokens is usage as a row of the ledger has it.
 type tokens struct {
@@ -178,6 +181,10 @@ func contentCounts(text []byte, c *tokens) (found bool) {
 			PromptTokenCount, CandidatesTokenCount, ThoughtsTokenCount, CachedContentTokenCount, ToolUsePromptTokenCount int64
 			PromptTokensDetails, CacheTokensDetails, CandidatesTokensDetails                                             details
 		}
+		Candidates []struct {
+			GroundingMetadata struct{ WebSearchQueries []string }
+		}
+		ModelVersion string
 	}
 	if json.Unmarshal(text, &d) != nil || d.UsageMetadata == nil {
 		return false
@@ -193,7 +200,16 @@ func contentCounts(text []byte, c *tokens) (found bool) {
 		}
 		return n
 	}
-	*c = tokens{Input: u.PromptTokenCount + u.ToolUsePromptTokenCount, CacheRead: u.CachedContentTokenCount,
+	searches := c.Searches
+	for _, candidate := range d.Candidates {
+		// Models up to 2.5 are charged for the answer that searched (https://ai.google.dev/gemini-api/docs/google-search, pricing).
+		if n := len(candidate.GroundingMetadata.WebSearchQueries); n > 0 && strings.HasPrefix(d.ModelVersion, "gemini-2") {
+			searches = 1
+		} else {
+			searches = max(searches, int64(n))
+		}
+	}
+	*c = tokens{Searches: searches, Input: u.PromptTokenCount + u.ToolUsePromptTokenCount, CacheRead: u.CachedContentTokenCount,
 		AudioInput: of(u.PromptTokensDetails, "AUDIO") - of(u.CacheTokensDetails, "AUDIO"),
 		ImageInput: of(u.PromptTokensDetails, "IMAGE", "VIDEO") - of(u.CacheTokensDetails, "IMAGE", "VIDEO"),
 		Output:     u.CandidatesTokenCount + u.ThoughtsTokenCount, Reasoning: u.ThoughtsTokenCount,

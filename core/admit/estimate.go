@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/price"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // mostChoices is more answers than one request may ask for; providers take at most 128.
@@ -19,6 +20,7 @@ type Asked struct {
 	Facts   *dialect.Facts
 	Choices int       // answers asked for; 0 is 1
 	Start   time.Time // decides on the price
+	Tier    sdk.Tier  // of service, that is asked for
 }
 
 // Estimator reckons the tokens of a request's input for a model; it is a *ledger.Estimator.
@@ -45,7 +47,7 @@ func Needs(q *Asked, a *limits.Account, candidates []*catalog.Deployment, tokens
 		}
 	}
 	ask := price.Ask{Input: n.Input, Output: n.Output, Images: int64(f.Media.Images), Audio: f.Needs&dialect.Audio != 0,
-		Pictures: f.Needs&(dialect.Images|dialect.Documents) != 0}
+		Pictures: f.Needs&(dialect.Images|dialect.Documents) != 0, Tier: q.Tier}
 	for _, d := range candidates {
 		n.Nano = max(n.Nano, d.Price.At(q.Start).Dearest(ask))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/penstock-gateway/penstock/core/price"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // small is a configuration with nothing that need not be there.
@@ -383,5 +384,8 @@ func TestPrices(t *testing.T) {
 	long := price.Usual(5e9, 6e9)
 	long.Search = 1e7
 	second.Tiers = []price.Tier{{Above: 200_000, Rates: long}}
+	cheap := price.Period{Rates: price.Usual(1e9, 2e9)}
+	cheap.Service[sdk.TierFlex], cheap.Service[sdk.TierPriority], cheap.Service[sdk.TierFast] = 500_000, 2_500_000, 6_000_000
+	f("{input: 1, output: 2, service_tiers: {flex: 0.5, priority: \"2.5\", fast: 6}}", price.List{cheap})
 	f("[{input: 1, output: 2}, {from: \"2027-01-01T06:00:00Z\", input: 3, output: 4, web_search: 0.01, tiers: [{above: 200000, input: 5, output: 6}]}]", price.List{first, second})
 }

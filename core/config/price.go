@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/price"
+	"github.com/penstock-gateway/penstock/sdk"
 )
 
 // price decodes what a deployment costs: one price, or several by the time from which they are in force.
@@ -46,6 +47,7 @@ func (d *decoder) period(n *node, path string) price.Period {
 		amount, _ := d.money(n, path, one.name)
 		*one.to = int64(amount)
 	}
+	d.service(&p, n.members["service_tiers"], path+".service_tiers")
 	for i, c := range n.members["tiers"].items {
 		t := d.tier(c, n, element(path+".tiers", i))
 		if i > 0 && t.Above <= p.Tiers[i-1].Above {
@@ -56,6 +58,23 @@ func (d *decoder) period(n *node, path string) price.Period {
 		p.Tiers = append(p.Tiers, t)
 	}
 	return p
+}
+
+// serviceTiers are the members that say what a tier of service multiplies the prices of tokens by.
+var serviceTiers = [...]struct {
+	name string
+	tier sdk.Tier
+}{{"flex", sdk.TierFlex}, {"priority", sdk.TierPriority}, {"batch", sdk.TierBatch}, {"fast", sdk.TierFast}}
+
+// service decodes what tiers of service cost.
+func (d *decoder) service(p *price.Period, n *node, path string) {
+	for _, s := range serviceTiers {
+		factor, ok := d.money(n, path, s.name)
+		if ok && factor < 1000 {
+			d.fail(n.members[s.name].at, path+"."+s.name, "", "want a factor above 0, got %s", n.members[s.name].shown())
+		}
+		p.Service[s.tier] = int64(factor) / 1000 // from nano to millionths
+	}
 }
 
 // tokenPrices are the members of a price that may be left out. A tier that leaves one out that the price has would charge

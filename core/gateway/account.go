@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/catalog"
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/faultpoint"
+	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
 	"github.com/penstock-gateway/penstock/core/relay"
@@ -87,7 +88,7 @@ func (r *request) reserve() *sdk.Failure {
 	}
 	r.need = limits.Need{Requests: 1}
 	if !r.route.count {
-		asked := admit.Asked{Facts: &r.facts, Choices: r.choices(), Start: r.arrived()}
+		asked := admit.Asked{Facts: &r.facts, Choices: r.choices(), Start: r.arrived(), Tier: r.tier()}
 		r.need = admit.Needs(&asked, account, r.decision.Candidates, r.tokens())
 	}
 	return r.g.Admission.Reserve(unhurried(), r.gen, r.key.Key, r.need, &r.reserved)
@@ -113,6 +114,18 @@ func (r *request) choices() int {
 	}
 	n, _ := r.doc.Int(i) // the dialect has checked it
 	return int(n)
+}
+
+// tier is the tier of service that the request asks for.
+func (r *request) tier() sdk.Tier {
+	for _, name := range [...]string{"service_tier", "serviceTier", "speed"} { // OpenAI's and Anthropic's, Gemini's, Anthropic's fast mode
+		if i, ok := r.doc.Member(0, name); ok && r.doc.Kind(i) == jsonspan.String {
+			if t := sdk.TierOf(string(r.doc.Inner(i))); t != sdk.TierUsual {
+				return t
+			}
+		}
+	}
+	return sdk.TierUsual
 }
 
 // settle ends the reservation, whatever has become of the request, a panic too: by what its calls used, or as if it had
@@ -202,7 +215,7 @@ func outcome(a *relay.Attempt) ledger.Outcome {
 
 // estimate is what a call may use.
 func (r *request) estimate(d *catalog.Deployment) ledger.Estimate {
-	e := ledger.Estimate{Input: r.input(d)}
+	e := ledger.Estimate{Input: r.input(d), Tier: r.tier()}
 	if r.facts.Needs&dialect.Embeddings == 0 {
 		e.Output = ledger.Output(&r.facts, d.MaxOutput) * int64(r.choices())
 	}

@@ -29,7 +29,10 @@ type Call struct {
 }
 
 // Estimate is what a call may use, in tokens: what is charged where nothing better is known at its end.
-type Estimate struct{ Input, Output int64 }
+type Estimate struct {
+	Input, Output int64
+	Tier          sdk.Tier // of service, that is asked for
+}
 
 // Slot is the place of one call in the journal. It is a value; the zero Slot does nothing.
 type Slot struct {
@@ -104,6 +107,9 @@ func (e Estimate) within(u sdk.Usage) sdk.Usage {
 	}
 	if u.TotalOutput() == 0 {
 		u.Output = max(e.Output, 0)
+	}
+	if u.Tier == sdk.TierUsual {
+		u.Tier = e.Tier
 	}
 	return u
 }

@@ -44,6 +44,9 @@ type Period struct {
 	From time.Time // the zero Time: from ever on
 	Rates
 	Tiers []Tier // by Above, the lowest first
+	// Service is what the rates of tokens are multiplied by where the provider served by another tier of service than the
+	// usual one, in millionths; 0: by nothing.
+	Service [sdk.Tiers]int64
 }
 
 // List is what a deployment costs over time, the earliest first. The empty List is a price that nobody knows.
@@ -91,21 +94,35 @@ func (p *Period) Cost(u sdk.Usage, images int64) int64 {
 		return 0
 	}
 	r := p.For(u.TotalInput())
+	factor := p.factor(u.Tier)
 	var sum wide
-	sum.add(r.Input, u.Input)
-	sum.add(r.CacheRead, u.CacheRead)
-	sum.add(r.CacheWrite, u.CacheWrite)
-	sum.add(r.CacheWriteHour, u.CacheWriteHour)
-	sum.add(r.AudioInput, u.AudioInput)
-	sum.add(r.ImageInput, u.ImageInput)
-	sum.add(r.Output, u.Output)
-	sum.add(r.Reasoning, u.Reasoning)
-	sum.add(r.AudioOutput, u.AudioOutput)
-	sum.add(r.ImageOutput, u.ImageOutput)
+	for _, part := range [...]struct{ rate, count int64 }{{r.Input, u.Input}, {r.CacheRead, u.CacheRead}, {r.CacheWrite, u.CacheWrite},
+		{r.CacheWriteHour, u.CacheWriteHour}, {r.AudioInput, u.AudioInput}, {r.ImageInput, u.ImageInput},
+		{r.Output, u.Output}, {r.Reasoning, u.Reasoning}, {r.AudioOutput, u.AudioOutput}, {r.ImageOutput, u.ImageOutput}} {
+		sum.add(times(part.rate, factor), part.count)
+	}
 	sum.add(r.Request, million)
 	sum.add(r.Image, min(images, mostThings)*million)
 	sum.add(r.Search, min(u.Searches, mostThings)*million)
 	return sum.millionth()
+}
+
+// factor is what the rates of a tier of service are multiplied by, in millionths.
+func (p *Period) factor(t sdk.Tier) int64 {
+	if t < sdk.Tiers && p.Service[t] > 0 {
+		return p.Service[t]
+	}
+	return million
+}
+
+// times multiplies a rate by so many millionths, half up.
+func times(rate, factor int64) int64 {
+	if factor == million || rate <= 0 {
+		return rate
+	}
+	var w wide
+	w.add(rate, factor)
+	return w.millionth()
 }
 
 // Ask is what a request may use, before it is known.
@@ -114,6 +131,7 @@ type Ask struct {
 	Images        int64
 	Audio         bool // there may be sound, sent or answered
 	Pictures      bool // there may be images or video
+	Tier          sdk.Tier
 }
 
 // Dearest is the most that a request can cost, whatever kinds of tokens they turn out to be and wherever below its estimate
@@ -122,16 +140,16 @@ func (p *Period) Dearest(a Ask) int64 {
 	if p == nil {
 		return 0
 	}
-	most := p.Rates.dearest(a)
+	most := p.dearest(&p.Rates, a)
 	for i := range p.Tiers {
 		if t := &p.Tiers[i]; a.Input > t.Above {
-			most = max(most, t.Rates.dearest(a))
+			most = max(most, p.dearest(&t.Rates, a))
 		}
 	}
 	return most
 }
 
-func (r *Rates) dearest(a Ask) int64 {
+func (p *Period) dearest(r *Rates, a Ask) int64 {
 	in, out := max(r.Input, r.CacheRead, r.CacheWrite, r.CacheWriteHour), max(r.Output, r.Reasoning, r.ImageOutput)
 	if a.Audio {
 		in, out = max(in, r.AudioInput), max(out, r.AudioOutput)
@@ -139,8 +157,8 @@ func (r *Rates) dearest(a Ask) int64 {
 	if a.Pictures {
 		in = max(in, r.ImageInput)
 	}
-	flat := Period{Rates: Rates{Input: in, Output: out, Request: r.Request, Image: r.Image}}
-	return flat.Cost(sdk.Usage{Input: a.Input, Output: a.Output}, a.Images)
+	flat := Period{Rates: Rates{Input: in, Output: out, Request: r.Request, Image: r.Image}, Service: p.Service}
+	return flat.Cost(sdk.Usage{Input: a.Input, Output: a.Output, Tier: a.Tier}, a.Images)
 }
 
 // MostOutput is the rate of the dearest kind of output.

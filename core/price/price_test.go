@@ -143,9 +143,14 @@ func TestCostExact(t *testing.T) {
 func TestDearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t, 1e9)
+		for i := range p.Service {
+			p.Service[i] = rapid.Int64Range(0, 10_000_000).Draw(t, "factor")
+		}
 		n := func(most int64, what string) int64 { return rapid.Int64Range(0, most).Draw(t, what) }
-		a := Ask{n(3000, "input"), n(3000, "output"), n(9, "images"), rapid.Bool().Draw(t, "audio"), rapid.Bool().Draw(t, "pictures")}
+		a := Ask{n(3000, "input"), n(3000, "output"), n(9, "images"), rapid.Bool().Draw(t, "audio"), rapid.Bool().Draw(t, "pictures"),
+			sdk.Tier(rapid.IntRange(0, int(sdk.Tiers)).Draw(t, "tier"))}
 		u := usedUpTo(t, a.Input, a.Output)
+		u.Tier = a.Tier
 		if !a.Audio {
 			u.AudioInput, u.AudioOutput = 0, 0
 		}
@@ -164,4 +169,29 @@ func BenchmarkCost(b *testing.B) {
 	for b.Loop() {
 		p.Cost(u, 0)
 	}
+}
+
+// TestServiceTiers: a tier of service multiplies what tokens cost, of the tier of length too, and nothing else; one that has no
+// factor costs as usual. What is reserved for a request that asks for a tier is enough for it.
+func TestServiceTiers(t *testing.T) {
+	r := Usual(1_000_000_000, 4_000_000_000)
+	r.CacheRead, r.Request, r.Search = 100_000_000, 7, 1000
+	p := &Period{Rates: r, Tiers: []Tier{{Above: 100, Rates: Usual(2_000_000_000, 8_000_000_000)}}}
+	p.Service[sdk.TierFlex], p.Service[sdk.TierPriority] = 500_000, 2_500_000
+	f := func(tier sdk.Tier, input, want int64) {
+		t.Helper()
+		u := sdk.Usage{Input: input, CacheRead: 10, Output: 20, Searches: 3, Tier: tier}
+		if got := p.Cost(u, 0); got != want {
+			t.Errorf("tier %d, %d tokens: %d, want %d", tier, input, got, want)
+		}
+		if most := p.Dearest(Ask{Input: u.TotalInput(), Output: 20, Tier: tier}); most < want-3000 {
+			t.Errorf("tier %d, %d tokens: %d reserved, and it may cost %d", tier, input, most, want)
+		}
+	}
+	f(sdk.TierUsual, 50, 50_000+1000+80_000+7+3000)
+	f(sdk.TierFlex, 50, 25_000+500+40_000+7+3000)
+	f(sdk.TierPriority, 50, 125_000+2500+200_000+7+3000)
+	f(sdk.TierBatch, 50, 50_000+1000+80_000+7+3000)
+	f(sdk.TierFlex, 100, (110*2000+20*8000)/2)
+	f(sdk.Tiers, 50, 50_000+1000+80_000+7+3000)
 }

@@ -180,7 +180,7 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		sum.Reasoning += one.Reasoning
 	}
 	if passes > 1 {
-		sum.Reasoning, sum.Searches = max(sum.Reasoning, d.counts.Reasoning), d.counts.Searches
+		sum.Reasoning, sum.Searches, sum.Tier = max(sum.Reasoning, d.counts.Reasoning), d.counts.Searches, d.counts.Tier
 		d.counts = sum
 	}
 	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(d.counts)
@@ -206,6 +206,7 @@ func readCounts(c *sdk.Counts, u sdk.Node) {
 			*f.to = f.from.Int()
 		}
 	}
+	c.Tier = max(c.Tier, sdk.TierOf(u.Get("service_tier").Str()), sdk.TierOf(u.Get("speed").Str()))
 	if u.Get("input_tokens").Int()+u.Get("cache_read_input_tokens").Int()+u.Get("cache_creation_input_tokens").Int() == 0 {
 		c.Input, c.CacheRead, c.CacheWrite = before.Input, before.CacheRead, before.CacheWrite
 	}

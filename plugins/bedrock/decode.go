@@ -78,7 +78,7 @@ func (d *decoder) event(name string, root sdk.Node, out *sdk.Events) error {
 	case "messageStop":
 		d.finish(root, out)
 	case "metadata": // the last event
-		usage(root.Get("usage"), out)
+		usage(root, out)
 		return d.End(out)
 	}
 	return nil
@@ -121,7 +121,7 @@ func (d *decoder) whole(root sdk.Node, out *sdk.Events) error {
 		}
 		i++
 	}
-	usage(root.Get("usage"), out)
+	usage(root, out)
 	d.finish(root, out)
 	return d.End(out)
 }
@@ -155,11 +155,13 @@ func (d *decoder) finish(n sdk.Node, out *sdk.Events) {
 
 // usage reads figures: cached tokens stand beside the input
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_TokenUsage.html).
-func usage(u sdk.Node, out *sdk.Events) {
+func usage(root sdk.Node, out *sdk.Events) {
+	u := root.Get("usage")
 	if u.Len() == 0 {
 		return
 	}
 	c := sdk.Counts{
+		Tier:       sdk.TierOf(root.At("serviceTier", "type").Str()),
 		Input:      u.Get("inputTokens").Int(),
 		CacheRead:  u.Get("cacheReadInputTokens").Int(),
 		CacheWrite: u.Get("cacheWriteInputTokens").Int(),

@@ -186,6 +186,7 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		Output:    u.Get("candidatesTokenCount").Int() + thoughts,
 		Reasoning: thoughts,
 		Searches:  d.searches.charged(),
+		Tier:      max(sdk.TierOf(u.Get("trafficType").Str()), sdk.TierOf(u.Get("serviceTier").Str())),
 	}
 	c := &d.counts
 	audio, image := modalities(u.Get("promptTokensDetails"))

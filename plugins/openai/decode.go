@@ -129,7 +129,9 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 		}
 	}
 	if !usage.Null() {
-		out.Add(sdk.UsageSeen).Usage = readUsage(usage)
+		counted := readUsage(usage)
+		counted.Tier = sdk.TierOf(root.Get("service_tier").Str())
+		out.Add(sdk.UsageSeen).Usage = counted
 	}
 	return nil
 }
@@ -258,6 +260,7 @@ func tellUsage(r sdk.Node, out *sdk.Events) {
 		Output:     u.Get("output_tokens").Int(),
 		Reasoning:  u.At("output_tokens_details", "reasoning_tokens").Int(),
 		Searches:   searches(r.Get("output")),
+		Tier:       sdk.TierOf(r.Get("service_tier").Str()),
 	})
 }
 

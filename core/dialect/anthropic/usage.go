@@ -46,7 +46,7 @@ func (c *counts) read(doc *jsonspan.Doc, u int) {
 		all.Reasoning += one.Reasoning
 	}
 	if passes > 1 {
-		all.Reasoning, all.Searches = max(all.Reasoning, c.Reasoning), c.Searches
+		all.Reasoning, all.Searches, all.Tier = max(all.Reasoning, c.Reasoning), c.Searches, c.Tier
 		c.Counts = all
 	}
 }
@@ -83,6 +83,11 @@ func (c *counts) take(doc *jsonspan.Doc, u int) {
 	}
 	if d, ok := member(doc, u, "server_tool_use"); ok { // https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool, usage and pricing
 		set(d, "web_search_requests", &c.Searches)
+	}
+	for _, name := range [...]string{"service_tier", "speed"} {
+		if t, ok := member(doc, u, name); ok {
+			c.Tier = max(c.Tier, sdk.TierOf(string(doc.Inner(t))))
+		}
 	}
 }
 

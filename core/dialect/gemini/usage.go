@@ -34,6 +34,11 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 		*of.image += of.sign * image
 	}
 	c.AudioInput, c.ImageInput = max(c.AudioInput, 0), max(c.ImageInput, 0)
+	for _, name := range [...]string{"trafficType", "serviceTier"} { // Vertex AI; the Gemini API
+		if t, ok := member(doc, u, name); ok {
+			c.Tier = max(c.Tier, sdk.TierOf(string(doc.Inner(t))))
+		}
+	}
 	return sdk.UsageWithin(c), true
 }
 

@@ -199,6 +199,9 @@ func (o *observer) chunk(content string) (seen dialect.Seen) {
 func (o *observer) setUsage(u int) {
 	if usage, ok := readUsage(o.doc, u); ok && (usage.TotalInput()+usage.TotalOutput() > 0 || !o.usage.Known) {
 		o.usage = usage // and not zeros at the end, of services that fill the member in whatever they know
+		if t, ok := member(o.doc, 0, "service_tier"); ok {
+			o.usage.Tier = sdk.TierOf(string(o.doc.Inner(t)))
+		}
 	}
 }
 

@@ -92,6 +92,7 @@ func TestStream(t *testing.T) {
 		{"impossible cache", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}}`), "disputed in 0+18+0 out 5+0"},
 		{"details", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"total_tokens":23,"prompt_tokens_details":{"cached_tokens":8,"cache_write_tokens":2},"completion_tokens_details":{"reasoning_tokens":3}}}`), "in 8+8+2 out 2+3"},
 		{"DeepSeek", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":10}}`), "in 10+8+0 out 5+0"},
+		{"LiteLLM", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":0},"cache_read_input_tokens":8}}`), "in 10+8+0 out 5+0"},
 		{"Moonshot", sse(`{"choices":[],"usage":{"prompt_tokens":18,"completion_tokens":5,"cached_tokens":8}}`), "in 10+8+0 out 5+0"},
 		{"xAI counts reasoning beside", sse(`{"choices":[],"usage":{"prompt_tokens":436,"completion_tokens":68,"total_tokens":652,"completion_tokens_details":{"reasoning_tokens":148}}}`), "in 436+0+0 out 68+148"},
 		{"Google leaves reasoning out", sse(`{"choices":[],"usage":{"prompt_tokens":35,"completion_tokens":12,"total_tokens":109}}`), "disputed in 35+0+0 out 12+62"},
@@ -350,4 +351,15 @@ func BenchmarkObserver(b *testing.B) {
 	b.Run("cut", func(b *testing.B) {
 		one(b, true, false, bytes.Replace(text, []byte(`,"obf`), []byte(`,"usage":null,"obf`), 1))
 	})
+}
+
+// TestServiceTier: the tier that served is read beside the usage, of a stream and of a whole answer.
+func TestServiceTier(t *testing.T) {
+	const answer = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"service_tier":"flex","usage":{"prompt_tokens":1,"completion_tokens":1}}`
+	whole := Dialect{}.NewObserver(dialect.ObserverOptions{})
+	whole.Whole([]byte(answer))
+	streamed := dialecttest.Observe(t, Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true}), sse(`{"choices":[],"service_tier":"priority","usage":{"prompt_tokens":1,"completion_tokens":1}}`))
+	if whole.Usage().Tier != sdk.TierFlex || streamed.Usage.Tier != sdk.TierPriority {
+		t.Errorf("tiers %d and %d", whole.Usage().Tier, streamed.Usage.Tier)
+	}
 }

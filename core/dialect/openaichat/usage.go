@@ -23,7 +23,7 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 		c.ImageInput = first(doc, d, "image_tokens", "video_tokens") // xAI; OpenRouter
 	}
 	if c.CacheRead == 0 {
-		c.CacheRead = first(doc, u, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens") // DeepSeek; Moonshot, Hugging Face; Mistral
+		c.CacheRead = first(doc, u, "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens") // DeepSeek; Moonshot, Hugging Face; Mistral; LiteLLM
 	}
 	if c.CacheWrite == 0 {
 		c.CacheWrite = first(doc, u, "cache_creation_input_tokens") // Vercel's gateway

@@ -27,6 +27,9 @@ func readUsage(doc *jsonspan.Doc, response int) (sdk.Usage, bool) {
 		c.Reasoning, _ = count(doc, d, "reasoning_tokens")
 	}
 	c.Searches = searches(doc, response)
+	if t, ok := member(doc, response, "service_tier"); ok {
+		c.Tier = sdk.TierOf(string(doc.Inner(t)))
+	}
 	return sdk.UsageWithin(c), true
 }
 
