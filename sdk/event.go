@@ -1,9 +1,6 @@
 package sdk
 
-import (
-	"iter"
-	"time"
-)
+import "time"
 
 // Event is one thing that an answer says, whole or streamed: a whole answer is decoded into the same events as a stream,
 // and the client's dialect writes either form of them.
@@ -385,21 +382,4 @@ func ParseKind(name string) (Kind, bool) {
 		}
 	}
 	return KindNone, false
-}
-
-// Vectors adds all events of an answer to a request for embeddings: the vectors in the order of the inputs, and how many
-// tokens the inputs had, 0 where that is not said.
-func (o *Events) Vectors(model Text, vectors iter.Seq[Node], tokens int64) {
-	o.Add(Begin).Name = model
-	n := 0
-	for v := range vectors {
-		e := o.Add(Embedding)
-		e.Choice, e.Value = n, v.Value()
-		n++
-	}
-	if tokens > 0 {
-		o.Add(UsageSeen).Usage = UsageWithin(Counts{Input: tokens})
-	}
-	o.Add(Finish).Reason = ReasonStop
-	o.Add(Done)
 }

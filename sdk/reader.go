@@ -229,3 +229,20 @@ func (*whole) End(*Events) error { return nil }
 // NotJSON is the failure of an answer, or of a piece of one, that is no JSON although its dialect has nothing else. A
 // decoder tells it as an event: the fault is the provider's, while an error of Decode is the plugin's own.
 func NotJSON() *Failure { return Fail(UpstreamError, "the provider's answer is not JSON") }
+
+// Vectors adds all events of an answer to a request for embeddings: the vectors in the order of the inputs, and how many
+// tokens the inputs had, 0 where that is not said.
+func (o *Events) Vectors(model Text, vectors iter.Seq[Node], tokens int64) {
+	o.Add(Begin).Name = model
+	n := 0
+	for v := range vectors {
+		e := o.Add(Embedding)
+		e.Choice, e.Value = n, v.Value()
+		n++
+	}
+	if tokens > 0 {
+		o.Add(UsageSeen).Usage = UsageWithin(Counts{Input: tokens})
+	}
+	o.Add(Finish).Reason = ReasonStop
+	o.Add(Done)
+}
