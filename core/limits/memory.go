@@ -11,7 +11,8 @@ import (
 const shards = 64
 
 // Memory is counters in the process. They end with it: budgets are seeded from the ledger when it starts again, and the
-// rates begin unused.
+// rates begin unused. To rebuild those too would cost a read of the ledger's last minute at each start, for less than a
+// minute of a limit that protects from floods and not from costs.
 type Memory struct {
 	start time.Time // the clock's zero: a step of the wall clock does not move the rates
 	seed  maphash.Seed
