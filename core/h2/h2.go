@@ -16,7 +16,7 @@ import (
 )
 
 // How many bytes of an answer may come before they are asked for: FirstWindow at its begin, twice as many whenever its reader
-// has kept up with half of them, MostWindow in the end, which is 1.3 MB a second at a round trip of 50 ms. A reader that is
+// has kept up with four times as many, MostWindow in the end, which is 1.3 MB a second at a round trip of 50 ms. A reader that is
 // slow has FirstWindow again. WideWindow is for answers that are taken as they come.
 const (
 	FirstWindow = 8 << 10

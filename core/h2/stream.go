@@ -30,6 +30,7 @@ type Stream struct {
 	window   int  // bytes that may be on their way, here or taken and not granted anew
 	granted  int  // of those, that the upstream may send
 	taken    int  // of those, that are to be granted anew
+	kept     int  // bytes with which the reader has kept up at this window
 	narrow   bool // the reader is slow
 	interim  int
 	code     int
@@ -309,7 +310,11 @@ func (s *Stream) give(n int) {
 	if s.ended || s.gone || s.taken == 0 || s.taken < s.window/2 {
 		return
 	}
-	if !s.narrow && s.window < MostWindow && len(s.body.blocks) == 0 {
+	if s.kept += s.taken; len(s.body.blocks) > 0 {
+		s.kept = 0
+	}
+	if !s.narrow && s.window < MostWindow && s.kept >= 4*s.window {
+		s.kept = 0
 		s.taken += s.window
 		s.window *= 2
 	}
