@@ -57,7 +57,8 @@ const rowColumns = `request_id, attempt, generation, key, team, organisation, mo
 // insertRows is the statement that inserts so many rows.
 func insertRows(n int) string {
 	row := "(?" + strings.Repeat(", ?", strings.Count(rowColumns, ",")) + ")"
-	return "INSERT INTO ledger (" + rowColumns + ") VALUES " + row + strings.Repeat(", "+row, n-1) + " ON CONFLICT (request_id, attempt) DO NOTHING"
+	return "INSERT INTO ledger (" + rowColumns + ") VALUES " + row + strings.Repeat(", "+row, n-1) +
+		" ON CONFLICT (request_id, attempt) DO NOTHING"
 }
 
 // appendValues appends a row's values, in the order of rowColumns.
