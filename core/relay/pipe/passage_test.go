@@ -99,7 +99,7 @@ func TestPassageOfWhatIsNotForTheClient(t *testing.T) {
 	const (
 		text = `{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}`
 		done = "data: [DONE]\n\n"
-		stop = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n"
+		stop = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n"
 		end  = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 		ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 		last = `{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}`
