@@ -306,4 +306,5 @@ func killUnderLoad(t *testing.T, dir, config string, moment <-chan struct{}) {
 	<-g.ended
 	cancel()
 	clients.Wait()
+	g.tells()
 }
