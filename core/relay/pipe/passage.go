@@ -3,6 +3,7 @@ package pipe
 import (
 	"bytes"
 	"errors"
+	"strconv"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
@@ -247,7 +248,7 @@ func truncated() *sdk.Failure {
 func broken(err error) *sdk.Failure {
 	switch {
 	case errors.Is(err, frame.ErrTooLarge):
-		return sdk.Fail(sdk.UpstreamError, "the provider sent an event that is larger than the limit")
+		return sdk.Fail(sdk.UpstreamError, "the provider sent an event of more than "+strconv.Itoa(frame.DefaultLimit>>20)+" MiB, the most that is read of one")
 	case errors.Is(err, frame.ErrTruncated):
 		return truncated()
 	}
