@@ -530,3 +530,17 @@ func TestOlderJournal(t *testing.T) {
 		t.Errorf("without calls: got %+v, %v", done, err)
 	}
 }
+
+// TestAbsurdUsage holds that a figure which no provider can mean is none: the call is charged at its estimate.
+func TestAbsurdUsage(t *testing.T) {
+	price := price.Flat(price.Usual(1_000_000_000, 2_000_000_000))
+	c := Call{Price: price.At(time.Time{}), Estimate: Estimate{Input: 10, Output: 5}}
+	for _, u := range []sdk.Usage{sdk.UsageWithin(sdk.Counts{Input: 1 << 62, Output: 1}), sdk.UsageBeside(sdk.Counts{Input: 1, Output: 1 << 50})} {
+		if end := settle(&c, Success, u, true); end.cost != 20_000 || status(end.status) != estimated || end.flags&isEstimated == 0 {
+			t.Errorf("%+v: %+v, want the estimate", u, end)
+		}
+	}
+	if end := settle(&c, Success, sdk.UsageWithin(sdk.Counts{Input: 1 << 30, Output: 1}), true); status(end.status) != settled {
+		t.Errorf("much, but possible: %+v", end)
+	}
+}

@@ -78,6 +78,9 @@ func (s Slot) Settle(o Outcome, u sdk.Usage, ended time.Time) (cost int64) {
 // settle decides how a call is charged.
 func settle(c *Call, o Outcome, u sdk.Usage, sent bool) ending {
 	end := ending{outcome: uint64(o)}
+	if u.TotalInput() >= mostTokens || u.TotalOutput() >= mostTokens { // no figure that anybody could mean: it would empty a budget
+		u = sdk.Usage{}
+	}
 	switch {
 	case o == Cached:
 		end.status = uint64(settled)
