@@ -88,9 +88,7 @@ func (c *Call) openFar() (s *h2.Stream, err error) {
 		c.pool.asks()
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if s, err = c.pool.far.Open(ctx, limit); err == nil {
-			return nil
-		}
+		s, err = c.pool.far.Open(ctx, limit)
 		return farError(ctx, err)
 	})
 	return s, err
@@ -101,7 +99,7 @@ func farError(ctx context.Context, err error) error {
 	var call *CallError
 	var late *TimeoutError
 	switch {
-	case errors.As(err, &call), errors.As(err, &late), errors.Is(err, ErrAborted):
+	case err == nil, errors.As(err, &call), errors.As(err, &late), errors.Is(err, ErrAborted):
 		return err
 	case errors.Is(err, h2.ErrFull):
 		return connectError(ctx, "wait", err)

@@ -281,7 +281,7 @@ func (a *active) translated(out *h1.Outgoing, d *catalog.Deployment) {
 
 // transport turns an error of the connection into a failure.
 func (a *active) transport(err error) *sdk.Failure {
-	a.elsewhere(err) // for the next attempt: HTTP/2 connects while the head is awaited
+	a.elsewhere(err) // for the next attempt: a call may connect again while the head is awaited
 	a.rec.Sent, a.crowded = !h1.NotSent(err), h1.Crowded(err)
 	var late *h1.TimeoutError
 	switch {
