@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // terminalHandler writes log records as lines that a person reads: time, level where it is not info, text, attributes.
@@ -48,10 +49,12 @@ func (h *terminalHandler) Handle(_ context.Context, r slog.Record) error {
 func (h *terminalHandler) attr(b *strings.Builder, a slog.Attr) {
 	v := a.Value.Resolve()
 	text := v.String()
-	if strings.ContainsAny(text, " \"\t\r\n") || strings.ContainsFunc(text, func(c rune) bool { return c < 0x20 || c == 0x7f }) {
-		if a.Key != "error" && a.Key != "stack" || strings.ContainsAny(text, "\x1b\r") {
-			text = fmt.Sprintf("%q", text)
-		}
+	long := a.Key == "error" || a.Key == "stack" // these are read as they are, and may have lines
+	switch {
+	case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && (!long || c != '\n' && c != '\t') }), !long && strings.ContainsAny(text, " \""):
+		text = strconv.Quote(text)
+	case long: // no line of it can be taken for a record
+		text = strings.ReplaceAll(text, "\n", "\n    ")
 	}
 	b.WriteString("  " + h.group + a.Key + "=" + text)
 }
