@@ -180,7 +180,7 @@ func (r *request) End(a *relay.Attempt) {
 	how, used := ledger.Crashed, sdk.Usage{}
 	defer func() {
 		a.Cost = a.Slot.Settle(how, used, a.Ended)
-		r.used.add(used, a.Cost)
+		r.used.add(ledger.Believed(used), a.Cost)
 	}()
 	faultpoint.Reach(faultpoint.End)
 	how, used = outcome(a), r.usage(a)

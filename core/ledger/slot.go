@@ -75,12 +75,19 @@ func (s Slot) Settle(o Outcome, u sdk.Usage, ended time.Time) (cost int64) {
 	return e.end.cost
 }
 
+// Believed gives a usage as it is, and none where its figures are such that no provider can mean them: they would empty a
+// budget, and use up a limit for weeks.
+func Believed(u sdk.Usage) sdk.Usage {
+	if u.TotalInput() >= mostTokens || u.TotalOutput() >= mostTokens {
+		return sdk.Usage{}
+	}
+	return u
+}
+
 // settle decides how a call is charged.
 func settle(c *Call, o Outcome, u sdk.Usage, sent bool) ending {
 	end := ending{outcome: uint64(o)}
-	if u.TotalInput() >= mostTokens || u.TotalOutput() >= mostTokens { // no figure that anybody could mean: it would empty a budget
-		u = sdk.Usage{}
-	}
+	u = Believed(u)
 	switch {
 	case o == Cached:
 		end.status = uint64(settled)
