@@ -61,8 +61,11 @@ func (cl *Client) start(nc net.Conn) *conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.WriteString(http2.ClientPreface)
-	c.frames.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 0}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: FirstWindow},
-		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(cl.opt.HeadBytes)})
+	c.frames.WriteSettings(
+		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
+		http2.Setting{ID: http2.SettingInitialWindowSize, Val: FirstWindow},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: uint32(cl.opt.HeadBytes)},
+	)
 	c.frames.WriteWindowUpdate(0, connWindow-65535)
 	c.tasks.Go(c.read)
 	c.tasks.Go(c.write)
