@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Doc is what the configuration's schema says of a member.
@@ -27,12 +28,7 @@ type Doc struct {
 // name, or *, stands for an entry of a mapping by name; the brackets of a list may be left out. The empty path is the
 // whole. It is false where no such member is.
 func Explain(path string) (Doc, bool) {
-	var root schema
-	if err := json.Unmarshal(Config, &root); err != nil {
-		panic("schemas: config.schema.json: " + err.Error()) // a test compiles it
-	}
-	root.borrow(root.Definitions)
-	at := &root
+	at := whole()
 	if path != "" {
 		for step := range strings.SplitSeq(path, ".") {
 			name, index, _ := strings.Cut(step, "[")
@@ -54,6 +50,16 @@ func Explain(path string) (Doc, bool) {
 	}
 	return d, true
 }
+
+// whole is the configuration's schema. It is read once, and does not change.
+var whole = sync.OnceValue(func() *schema {
+	root := new(schema)
+	if err := json.Unmarshal(Config, root); err != nil {
+		panic("schemas: config.schema.json: " + err.Error()) // a test compiles it
+	}
+	root.borrow(root.Definitions)
+	return root
+})
 
 // schema is as much of a JSON Schema as documentation needs.
 type schema struct {
