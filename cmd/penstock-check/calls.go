@@ -106,9 +106,10 @@ func testSleeps(t *tree) (found []finding) {
 }
 
 // bubbles gives the functions of a package that run within synctest.Test: those
-// it is called with, and those that they call.
+// it is called with, those that they call, and those that a function is called
+// with which runs what it is given there.
 func bubbles(p *pkg) (inside []ast.Node) {
-	declared := p.functions()
+	declared, given := p.functions(), p.given()
 	var enter func(ast.Node)
 	enter = func(n ast.Node) {
 		if slices.Contains(inside, n) {
@@ -118,6 +119,13 @@ func bubbles(p *pkg) (inside []ast.Node) {
 		each(n, func(id *ast.Ident) {
 			if fn := declared[p.info.Uses[id]]; fn != nil {
 				enter(fn)
+			}
+		})
+		each(n, func(call *ast.CallExpr) {
+			if id, ok := call.Fun.(*ast.Ident); ok {
+				for _, arg := range given[p.info.Uses[id]] {
+					enter(arg)
+				}
 			}
 		})
 	}
@@ -132,6 +140,31 @@ func bubbles(p *pkg) (inside []ast.Node) {
 		})
 	}
 	return inside
+}
+
+// given finds the function literals that the functions of a package are called
+// with, by the parameter.
+func (p *pkg) given() map[types.Object][]ast.Node {
+	given := map[types.Object][]ast.Node{}
+	for _, f := range p.files {
+		each(f.syntax, func(call *ast.CallExpr) {
+			id, ok := call.Fun.(*ast.Ident)
+			if !ok {
+				return
+			}
+			fn, ok := p.info.Uses[id].(*types.Func)
+			if !ok || fn.Signature().Variadic() {
+				return
+			}
+			for i, arg := range call.Args {
+				if lit, ok := arg.(*ast.FuncLit); ok && i < fn.Signature().Params().Len() {
+					param := fn.Signature().Params().At(i)
+					given[param] = append(given[param], lit)
+				}
+			}
+		})
+	}
+	return given
 }
 
 // functions finds the body of each function of a package by what it declares:

@@ -80,12 +80,9 @@ func TestReloadsUnderLoad(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range 4 {
 		clients.Go(func() {
-			path, model := "/v1/chat/completions", "m"
-			if i%2 == 1 {
-				model = "x"
-			}
+			model := []string{"m", "x"}[i%2]
 			for ctx.Err() == nil {
-				a, err := s.tryPost(context.Background(), path, `{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`)
+				a, err := s.tryPost(context.Background(), "/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"hi"}]}`)
 				if err != nil || a.status != 200 {
 					t.Errorf("a request failed: %v %d %s", err, a.status, a.body)
 					return
@@ -119,10 +116,10 @@ func TestReloadsUnderLoad(t *testing.T) {
 	if got := fmt.Sprint(children(s.PID)); got != plugins {
 		t.Errorf("plugin processes %s, want those of the start: %s", got, plugins)
 	}
+	t.Logf("%d requests over 100 reloads", served1.Load())
 	if served1.Load() < 100 || crossed.Load() == 0 {
 		t.Errorf("%d requests were served, %d of them translated: too few to tell", served1.Load(), crossed.Load())
 	}
-	t.Logf("%d requests over 100 reloads", served1.Load())
 	fresh := serveText(t, numbered(up.URL, 1))
 	fresh.post("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
 	client.CloseIdleConnections()

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -327,74 +326,6 @@ func address(configured, base string) (*url.URL, error) {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)
 	}
 	return u, nil
-}
-
-// authorize makes what authorizes the provider's requests, for each of its credentials. A provider that wants a credential
-// may have none where callers can bring their own.
-func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process) ([]*relay.Credential, error) {
-	if !wantsCredential(&p.Auth) {
-		return nil, nil
-	}
-	if len(p.Credentials) == 0 {
-		if !c.bringable(p.ID) {
-			return nil, fmt.Errorf("the provider wants a credential")
-		}
-		c.gen.tenants.keyless = append(c.gen.tenants.keyless, p.ID)
-	}
-	var list []*relay.Credential
-	for _, cr := range p.Credentials {
-		made, release, err := c.credential(p, process, cr)
-		if err != nil {
-			return nil, err
-		}
-		c.keep(release)
-		list = append(list, made)
-	}
-	return list, nil
-}
-
-// wantsCredential says whether requests must be authorized.
-func wantsCredential(a *sdk.Auth) bool {
-	return a.Kind != "none" && (a.Kind != "" && a.Kind != "header" || a.Header != "")
-}
-
-// bringable says whether there may be a caller with a credential of its own for a provider.
-func (c *compilation) bringable(provider string) bool {
-	if c.cfg.Encryption.Key.Reveal() != "" {
-		return true
-	}
-	brings := func(o *config.Own) bool {
-		return slices.ContainsFunc(o.Credentials, func(cr config.OwnCredential) bool { return cr.Provider == provider })
-	}
-	return slices.ContainsFunc(c.cfg.Keys, func(k config.Key) bool { return brings(&k.Own) }) ||
-		slices.ContainsFunc(c.cfg.Teams, func(t config.Team) bool { return brings(&t.Own) })
-}
-
-// credential makes what authorizes requests with one credential, and what lets it go. Where it has the members of the
-// header's format, its line is made here and the plugin never sees it.
-func (b *Builder) credential(p *catalog.Provider, from credential.Authorizer, cr catalog.Credential) (*relay.Credential, release, error) {
-	secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
-	a, made := p.Auth, &relay.Credential{Name: cr.Name, Account: cr.Name + " (" + secret.Mark() + ")"}
-	line, ok, err := credential.Line(a, secret)
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
-	case ok:
-		made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
-	case a.Kind == "" || a.Kind == "header":
-		return nil, nil, fmt.Errorf("credential %q: want the members that %q names", cr.Name, a.Format)
-	case a.Kind == "token":
-		token, release := b.tokens.Acquire(from, secret, b.Log)
-		made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }
-		made.Refused = token.Refused
-		return made, release, nil
-	default:
-		signer := credential.NewSigner(from, secret)
-		made.Authorize = func(s *relay.Signing) ([]byte, error) {
-			return signer.Fields(credential.Request{Method: s.Method, URL: s.URL(), Fields: s.Fields, Segments: s.Segments})
-		}
-	}
-	return made, func() {}, nil
 }
 
 // settings compiles what is not of providers or models.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -85,7 +86,7 @@ func TestFarConnectionsAreReady(t *testing.T) {
 		p.KeepReady(ctx, 4)
 	}()
 	for n := 0; n == 0; n, _ = p.Stats() {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	var c Call
 	if err := p.Do(&c, &Outgoing{Method: "POST", Target: "/"}, Limits{FirstByte: 10 * time.Second}); err != nil {

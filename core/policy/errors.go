@@ -135,3 +135,11 @@ func (r *run) callError(err error) *Error {
 	}
 	return out
 }
+
+// said is what was wanted of a dict of facts, by the error of one of its members; empty: nothing.
+func said(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "a dict with right members: " + err.Error()
+}

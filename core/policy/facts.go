@@ -378,13 +378,6 @@ func unboxMany(at any, v starlark.Value) (want string) {
 	return "nothing"
 }
 
-func said(err error) string {
-	if err == nil {
-		return ""
-	}
-	return "a dict with right members: " + err.Error()
-}
-
 func unboxDict(v starlark.Value, put func(name string, v starlark.Value) (want string)) (want string) {
 	d, ok := v.(*starlark.Dict)
 	if !ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"iter"
-	"strings"
 	"time"
 )
 
@@ -54,12 +53,17 @@ const rowColumns = `request_id, attempt, generation, key, team, organisation, mo
 	status, outcome, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nano_usd, estimated, possible_cost,
 	cache_write_1h_tokens, audio_input_tokens, image_input_tokens, audio_output_tokens, image_output_tokens, web_searches`
 
-// insertRows is the statement that inserts so many rows.
-func insertRows(n int) string {
-	row := "(?" + strings.Repeat(", ?", strings.Count(rowColumns, ",")) + ")"
-	return "INSERT INTO ledger (" + rowColumns + ") VALUES " + row + strings.Repeat(", "+row, n-1) +
-		" ON CONFLICT (request_id, attempt) DO NOTHING"
-}
+// The statements that insert one row, and several at once.
+const (
+	oneRow    = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	eightRows = oneRow + ", " + oneRow + ", " + oneRow + ", " + oneRow + ", " + oneRow + ", " + oneRow + ", " + oneRow + ", " + oneRow
+
+	insertInto  = "INSERT INTO ledger (" + rowColumns + ") VALUES "
+	onlyNew     = " ON CONFLICT (request_id, attempt) DO NOTHING"
+	insertOne   = insertInto + oneRow + onlyNew
+	insertEight = insertInto + eightRows + onlyNew
+	insertMany  = insertInto + eightRows + ", " + eightRows + ", " + eightRows + ", " + eightRows + onlyNew
+)
 
 // appendValues appends a row's values, in the order of rowColumns.
 func (r *Row) appendValues(dst []any) []any {

@@ -264,8 +264,8 @@ func inTransaction(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) e
 
 // prepare has the statements parsed that insert rows, for as long as the store is open.
 func (b *sqliteBackend) prepare(ctx context.Context) (err error) {
-	for i, n := range rowsAtOnce {
-		if b.inserts[i], err = b.db.PrepareContext(ctx, insertRows(n)); err != nil {
+	for i, statement := range []string{insertMany, insertEight, insertOne} {
+		if b.inserts[i], err = b.db.PrepareContext(ctx, statement); err != nil {
 			return err
 		}
 	}
