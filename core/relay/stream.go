@@ -232,7 +232,9 @@ func (s *streaming) commit() {
 	if t, ok := s.pipe.(*pipe.Translation); ok {
 		s.joined = t.Joined()
 	}
-	s.holds(s.pipe.Failer())
+	if s.pipe != nil { // nil: a whole answer was translated
+		s.holds(s.pipe.Failer())
+	}
 	if s.res.Committed {
 		return
 	}
