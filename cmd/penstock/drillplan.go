@@ -123,7 +123,11 @@ func (p *drillPlan) write(f *demo.Fault, alone bool) ([]byte, error) {
 		}
 	}
 	doc["keys"] = []object{{"name": "drill", "secret": p.key}}
-	doc["timeout"] = object{"connect": drillWait.String(), "first_content": drillWait.String(), "idle": drillWait.String(), "total": drillTotal.String()}
+	wait := drillWait
+	if f != nil && f.Long { // nobody is silent, and there is much to do
+		wait = drillTotal
+	}
+	doc["timeout"] = object{"connect": wait.String(), "first_content": wait.String(), "idle": wait.String(), "total": drillTotal.String()}
 	retry, _ := doc["retry"].(object)
 	if retry == nil {
 		retry = object{}
