@@ -58,27 +58,63 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 	if n := a.call.Length(); n > a.Limits.Whole {
 		return nil, tooLarge()
 	}
-	var all []byte
+	all := pieces{expected: a.call.Length()}
 	for {
 		p, err := b.next()
 		switch {
 		case err == io.EOF:
-			return all, nil
+			return all.joined(), nil
 		case err != nil:
 			return nil, a.transport(err)
-		case all == nil && b.decoder == nil && a.call.Length() == int64(len(p)):
+		case all.size == 0 && b.decoder == nil && a.call.Length() == int64(len(p)):
 			a.rec.Read = int64(len(p))
 			return p, nil // the whole body in one piece needs no copy: nothing is read after it
-		case int64(len(all)+len(p)) > a.Limits.Whole:
+		case all.size+int64(len(p)) > a.Limits.Whole:
 			return nil, tooLarge()
 		}
-		if len(all)+len(p) > cap(all) { // a large answer is copied as seldom as can be
-			all = slices.Grow(all, len(all)+len(p))
-		}
-		all = append(all, p...)
+		all.add(p)
 		a.rec.Read += int64(len(p))
 		a.call.SetTotal(a.until)
 	}
+}
+
+// pieces are what has come of an answer, in blocks that are joined when it is complete: what is refused in the end has cost
+// no more than its size.
+type pieces struct {
+	expected int64 // bytes, as far as was told: less than one says nothing
+	size     int64
+	blocks   [][]byte
+}
+
+// Sizes of blocks: each is as large as all before it, within these.
+const (
+	leastBlock = 4 << 10
+	mostBlock  = 4 << 20
+)
+
+// add copies bytes behind what is there.
+func (s *pieces) add(p []byte) {
+	for len(p) > 0 {
+		last := len(s.blocks) - 1
+		if last < 0 || len(s.blocks[last]) == cap(s.blocks[last]) {
+			n := max(s.size, s.expected-s.size, int64(len(p)), leastBlock)
+			s.blocks = append(s.blocks, make([]byte, 0, min(n, mostBlock)))
+			last++
+		}
+		b := s.blocks[last]
+		n := min(len(p), cap(b)-len(b))
+		s.blocks[last] = append(b, p[:n]...)
+		s.size += int64(n)
+		p = p[n:]
+	}
+}
+
+// joined gives all of it.
+func (s *pieces) joined() []byte {
+	if len(s.blocks) == 1 {
+		return s.blocks[0]
+	}
+	return slices.Concat(s.blocks...)
 }
 
 func tooLarge() *sdk.Failure {
@@ -184,18 +220,21 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 
 // gather reads an answer to its end, behind what has been read of it.
 func (a *active) gather(b *answerBody, body []byte, err error) ([]byte, *sdk.Failure) {
-	body = bytes.Clone(body)
-	for err == nil {
-		var p []byte
-		if p, err = b.next(); int64(len(body)+len(p)) > a.Limits.Whole {
+	var all pieces
+	for p := body; ; {
+		if all.size+int64(len(p)) > a.Limits.Whole {
 			return nil, tooLarge()
 		}
-		body = append(body, p...)
+		all.add(p)
+		if err != nil {
+			break
+		}
+		p, err = b.next()
 	}
 	if err != io.EOF {
 		return nil, a.transport(err)
 	}
-	return body, nil
+	return all.joined(), nil
 }
 
 // streamAsWhole serves a client that wants one body from an upstream that streams all the same, or says that it does.
