@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -202,8 +203,10 @@ func contentCounts(text []byte, c *tokens) (found bool) {
 	}
 	searches := c.Searches
 	for _, candidate := range d.Candidates {
-		// Models up to 2.5 are charged for the answer that searched (https://ai.google.dev/gemini-api/docs/google-search, pricing).
-		if n := len(candidate.GroundingMetadata.WebSearchQueries); n > 0 && strings.HasPrefix(d.ModelVersion, "gemini-2") {
+		// Models up to 2.5 are charged for the answer that searched, later ones for each query that is not empty
+		// (https://ai.google.dev/gemini-api/docs/google-search, pricing).
+		queries := slices.DeleteFunc(candidate.GroundingMetadata.WebSearchQueries, func(q string) bool { return q == "" })
+		if n := len(queries); n > 0 && strings.HasPrefix(d.ModelVersion, "gemini-2") {
 			searches = 1
 		} else {
 			searches = max(searches, int64(n))
