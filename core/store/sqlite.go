@@ -153,12 +153,15 @@ func migrateSQLite(ctx context.Context, db *sql.DB, readOnly bool) error {
 }
 
 func (b *sqliteBackend) write(ctx context.Context, fn func(ctx context.Context, tx *sql.Tx) error) error {
-	j := &job{fn: fn, done: make(chan error, 1)}
+	if err := ctx.Err(); err != nil { // a select takes any that is ready: the queue too
+		return err
+	}
 	select {
 	case <-b.quit:
 		return errClosed
 	default:
 	}
+	j := &job{fn: fn, done: make(chan error, 1)}
 	select {
 	case b.queue <- j:
 	case <-ctx.Done():
