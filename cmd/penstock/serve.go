@@ -126,12 +126,15 @@ func serve(ctx context.Context, f *serveFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1) // before anybody knows that it serves
+	defer signal.Stop(signals)
 	failed := make(chan error, 2)
 	p.start(listeners, failed)
 	if err := p.announce(out); err != nil {
 		return &exitError{exitFailure, err.Error()}
 	}
-	return p.untilTold(ctx, failed)
+	return p.untilTold(ctx, signals, failed)
 }
 
 // prepare builds the parts; nothing is started but the access log's writer.
@@ -278,7 +281,7 @@ func (p *process) announce(out io.Writer) error {
 }
 
 // untilTold serves until a signal, the end of ctx, or a listener's failure.
-func (p *process) untilTold(ctx context.Context, failed <-chan error) error {
+func (p *process) untilTold(ctx context.Context, signals <-chan os.Signal, failed <-chan error) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	p.tasks.Go(func() { p.disabled.Follow(watching) })
 	p.tasks.Go(func() { p.watchMemory(watching) })
@@ -286,9 +289,6 @@ func (p *process) untilTold(ctx context.Context, failed <-chan error) error {
 	if p.flags.watch && !p.loader.demo {
 		p.tasks.Go(func() { p.manager.Watch(watching) })
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1)
-	defer signal.Stop(signals)
 	var failure error
 wait:
 	for {
