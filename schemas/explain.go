@@ -20,6 +20,7 @@ type Doc struct {
 	Examples    []string // JSON
 	Restart     bool     // read at the start alone
 	Secret      bool     // never shown
+	Pending     bool     // checked, and not yet in force; so are those below it
 	Members     []Doc    // of an object, or of each entry of a list or mapping, by name, without theirs
 	Below       string   // what stands before a member's name in its path: "timeout.", "models.*.", "keys[]."
 }
@@ -28,13 +29,14 @@ type Doc struct {
 // name, or *, stands for an entry of a mapping by name; the brackets of a list may be left out. The empty path is the
 // whole. It is false where no such member is.
 func Explain(path string) (Doc, bool) {
-	at := whole()
+	at, pending := whole(), false
 	if path != "" {
 		for step := range strings.SplitSeq(path, ".") {
 			name, index, _ := strings.Cut(step, "[")
 			if at = at.member(name); at == nil {
 				return Doc{}, false
 			}
+			pending = pending || at.Pending
 			if index != "" {
 				if at = at.Items; at == nil {
 					return Doc{}, false
@@ -43,12 +45,19 @@ func Explain(path string) (Doc, bool) {
 		}
 	}
 	d := at.doc(path)
+	d.Pending = pending
 	members, below := at.resolve(path)
 	d.Below = below
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		d.Members = append(d.Members, members[name].doc(name))
 	}
 	return d, true
+}
+
+// Pending says whether a member at the top of the configuration is checked and not yet in force.
+func Pending(name string) bool {
+	at := whole().Properties[name]
+	return at != nil && at.Pending
 }
 
 // whole is the configuration's schema. It is read once, and does not change.
@@ -70,6 +79,7 @@ type schema struct {
 	Examples    []json.RawMessage  `json:"examples"`
 	Restart     bool               `json:"x-restart"`
 	WriteOnly   bool               `json:"writeOnly"`
+	Pending     bool               `json:"x-pending"`
 	Properties  map[string]*schema `json:"properties"`
 	Items       *schema            `json:"items"`
 	Additional  any                `json:"additionalProperties"`
@@ -150,7 +160,7 @@ func (s *schema) member(name string) *schema {
 }
 
 func (s *schema) doc(path string) Doc {
-	d := Doc{Path: path, Description: s.Description, Type: s.typeName(), Restart: s.Restart, Secret: s.WriteOnly}
+	d := Doc{Path: path, Description: s.Description, Type: s.typeName(), Restart: s.Restart, Secret: s.WriteOnly, Pending: s.Pending}
 	for _, v := range s.Enum {
 		if v != nil {
 			d.Values = append(d.Values, fmt.Sprint(v))

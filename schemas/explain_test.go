@@ -37,6 +37,14 @@ func TestExplain(t *testing.T) {
 	if d, _ := Explain("listen"); d.Secret || !d.Restart {
 		t.Errorf("%+v, want that a reload cannot change it", d)
 	}
+	for _, path := range []string{"cache", "cache.ttl", "guards[0]"} {
+		if d, _ := Explain(path); !d.Pending {
+			t.Errorf("%+v, want that it is not yet in force", d)
+		}
+	}
+	if d, _ := Explain("server_timing"); d.Pending || !Pending("rum") || Pending("server_timing") || Pending("nothing") {
+		t.Errorf("%+v, want that it is in force, and rum is not", d)
+	}
 	if d, _ := Explain("server_timing"); !slices.Equal(d.Values, []string{"off", "totals", "stages", "attempts"}) {
 		t.Errorf("%+v, want its values", d)
 	}

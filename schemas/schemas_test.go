@@ -120,6 +120,21 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestPendingIsAtTheTop: that is where who asks looks for it.
+func TestPendingIsAtTheTop(t *testing.T) {
+	var got []string
+	walk(t, compile(t, "config.schema.json", Config), raw(t, Config), "", func(p property) {
+		if p.raw["x-pending"] == true {
+			got = append(got, p.path)
+		}
+	})
+	slices.Sort(got)
+	want := []string{"cache", "content_log", "guards", "rum", "telemetry"}
+	if !slices.Equal(got, want) {
+		t.Errorf("x-pending at %q, want %q", got, want)
+	}
+}
+
 // property is a property of a schema, compiled and as it stands.
 type property struct {
 	*jsonschema.Schema

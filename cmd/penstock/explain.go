@@ -37,6 +37,9 @@ func newExplain() *cobra.Command {
 func explainMember(w io.Writer, d *schemas.Doc) error {
 	if d.Path != "" {
 		fmt.Fprintf(w, "%s: %s\n\n%s\n", d.Path, traits(d), d.Description)
+		if d.Pending {
+			fmt.Fprintln(w, "\nIt is not yet in force: it is checked and does nothing.")
+		}
 		for _, example := range d.Examples {
 			fmt.Fprintf(w, "\nfor example: %s\n", example)
 		}
@@ -48,7 +51,11 @@ func explainMember(w io.Writer, d *schemas.Doc) error {
 	for i := range d.Members {
 		m := &d.Members[i]
 		about, _, _ := strings.Cut(m.Description, ". ")
-		fmt.Fprintf(t, "%s%s\t%s\n", d.Below, m.Path, strings.TrimSuffix(about, "."))
+		about = strings.TrimSuffix(about, ".")
+		if m.Pending {
+			about += " (not yet in force)"
+		}
+		fmt.Fprintf(t, "%s%s\t%s\n", d.Below, m.Path, about)
 	}
 	return t.Flush()
 }

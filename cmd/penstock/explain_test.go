@@ -35,6 +35,9 @@ func TestExplainMember(t *testing.T) {
 	f("keys", "\nkeys[].secret  ")
 	f("keys.secret", "never shown")
 	f("listen", "read at the start alone")
+	f("cache", "It is not yet in force: it is checked and does nothing.\n")
+	f("cache.ttl", "It is not yet in force: it is checked and does nothing.\n")
+	f("", " equal requests (not yet in force)\n")
 	f("server_timing", "off | totals | stages | attempts, default \"stages\"")
 
 	bad := func(path, want string) {

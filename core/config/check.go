@@ -10,24 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/penstock-gateway/penstock/schemas"
 )
-
-// pending are members that are read and checked, and do nothing yet; [] and {} stand for any element and any name. Each is
-// taken off when it is in force.
-var pending = [...]string{
-	"guards",
-	"cache",
-	"content_log",
-	"telemetry",
-	"rum",
-}
 
 // check finds what takes more than one value to see: references, addresses, repeats.
 func (d *decoder) check() {
-	for _, pattern := range pending {
-		d.notYet(d.root, own().root, "", strings.Split(pattern, "."))
-	}
+	d.checkPending()
 	if d.Source != "file" {
 		d.fail(d.root.members["source"].at, "source", "source: file", "the store is not yet in force as the source of the configuration")
 	}
@@ -41,26 +29,18 @@ func (d *decoder) check() {
 	d.checkKeys(models)
 }
 
-// notYet warns of a member that is pending and has another value than its default.
-func (d *decoder) notYet(n *node, s *jsonschema.Schema, path string, rest []string) {
-	switch {
-	case n == nil || n.implied:
-	case len(rest) == 0:
+// checkPending warns of members that have another value than their default and are not yet in force.
+func (d *decoder) checkPending() {
+	for name, n := range d.root.all() {
+		if n.implied || !schemas.Pending(name) {
+			continue
+		}
+		s := member(own().root, name)
 		usual := implied(s.Default, n.at)
 		fill(usual, s)
 		if !bytes.Equal(n.sortedJSON(), usual.sortedJSON()) {
-			d.warn(n.start(), path, "", "not yet in force: it is checked and does nothing")
+			d.warn(n.start(), name, "", "not yet in force: it is checked and does nothing")
 		}
-	case rest[0] == "[]":
-		for i, c := range n.items {
-			d.notYet(c, elements(s), element(path, i), rest[1:])
-		}
-	case rest[0] == "{}":
-		for name, c := range n.all() {
-			d.notYet(c, member(s, name), join(path, name), rest[1:])
-		}
-	default:
-		d.notYet(n.members[rest[0]], member(s, rest[0]), join(path, rest[0]), rest[1:])
 	}
 }
 

@@ -47,7 +47,7 @@ type Config struct {
 	Limits        Limits
 	Timing        string // off, totals, stages, attempts
 	ContentLog    bool
-	StoreURL      string
+	StoreURL      string // sqlite:// with the path of a file or none, or postgres://…
 	Durability    string // of the store: crash, power
 	OnOutage      string // of the store: fail_open, fail_closed
 	Encryption    Encryption

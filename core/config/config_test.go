@@ -187,6 +187,22 @@ func TestReferences(t *testing.T) {
 	f("${file:"+dir+"/secret}", "from-a-file")
 }
 
+// TestStoreURL: a database's file is relative to the configuration, as other files are.
+func TestStoreURL(t *testing.T) {
+	f := func(url, want string) {
+		t.Helper()
+		c, err := Parse("penstock.yaml", []byte(small+"store: {url: \""+url+"\"}\n"), Options{Dir: "/etc/penstock", Env: env})
+		if err != nil || c.StoreURL != want {
+			t.Errorf("%s: %v, %v, want %s", url, c, err, want)
+		}
+	}
+	f("sqlite://", "sqlite://")
+	f("sqlite://rows.db", "sqlite:///etc/penstock/rows.db")
+	f("sqlite://../rows.db", "sqlite:///etc/rows.db")
+	f("sqlite:///var/rows.db", "sqlite:///var/rows.db")
+	f("postgres://db/penstock", "postgres://db/penstock")
+}
+
 // TestReferencesHaveTypes: what comes by reference is a number or a truth where one is wanted, though it stood in quotes.
 func TestReferencesHaveTypes(t *testing.T) {
 	c := mustParse(t, small+`  - {name: two, secret: "${KEY}-0123456789abcdefghijkl", limits: {rpm: "${RPM}"}, zdr: "${YES}", budget: {usd: "${PRICE}"}}

@@ -85,6 +85,14 @@ func (d *decoder) relative(path string) string {
 	return filepath.Join(d.Dir, path)
 }
 
+// storeURL makes the path of a database in a file stand on its own.
+func (d *decoder) storeURL(url string) string {
+	if path, ok := strings.CutPrefix(url, "sqlite://"); ok {
+		return "sqlite://" + d.relative(path)
+	}
+	return url
+}
+
 // policy is a file, or the name of a policy that is bundled.
 func (d *decoder) policy(name string) string {
 	if strings.HasPrefix(name, "penstock/") {
@@ -106,7 +114,7 @@ func (d *decoder) config(n *node) {
 	}
 	d.PluginMTLS, d.Lenient = n.yes("plugin_mtls"), n.str("translate") == "lenient"
 	d.Timing, d.ContentLog = n.str("server_timing"), n.str("content_log") == "on"
-	d.StoreURL, d.Durability, d.OnOutage = store.str("url"), store.str("durability"), store.str("on_outage")
+	d.StoreURL, d.Durability, d.OnOutage = d.storeURL(store.str("url")), store.str("durability"), store.str("on_outage")
 	encryption := store.members["encryption"]
 	d.Encryption.Key = Secret{encryption.str("key")}
 	for _, key := range encryption.texts("previous") {
