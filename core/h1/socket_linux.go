@@ -62,9 +62,9 @@ func (s *socket) readOnce(to room, noWait bool) (int, error) {
 
 func (s *socket) tryRead(fd uintptr) bool {
 	b := s.to.room()
-	n, err := syscall.Read(int(fd), b)
+	n, err := receive(fd, b)
 	for err == syscall.EINTR {
-		n, err = syscall.Read(int(fd), b)
+		n, err = receive(fd, b)
 	}
 	switch {
 	case err == syscall.EAGAIN:
@@ -97,7 +97,7 @@ const maxSegments = 1024
 
 func (s *socket) tryWrite(fd uintptr) bool {
 	for len(s.segs) > 0 {
-		n, err := writev(int(fd), s.segs[:min(len(s.segs), maxSegments)])
+		n, err := send(fd, s.segs[:min(len(s.segs), maxSegments)])
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -113,13 +113,6 @@ func (s *socket) tryWrite(fd uintptr) bool {
 		}
 	}
 	return true
-}
-
-func writev(fd int, segs [][]byte) (int, error) {
-	if len(segs) == 1 {
-		return syscall.Write(fd, segs[0])
-	}
-	return unix.Writev(fd, segs)
 }
 
 // advance takes n bytes off the front; it says whether they end with a segment.
@@ -153,10 +146,10 @@ func (s *socket) look(fd uintptr) { s.stirred = polled(fd, unix.POLLIN|unix.POLL
 
 // polled says whether one of the events, an error or a hang-up is there now.
 func polled(fd uintptr, events int16) bool {
-	p := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
-	n, err := unix.Poll(p[:], 0)
+	p := unix.PollFd{Fd: int32(fd), Events: events}
+	n, err := poll(&p)
 	for err == syscall.EINTR {
-		n, err = unix.Poll(p[:], 0)
+		n, err = poll(&p)
 	}
 	return n > 0 || err != nil
 }
