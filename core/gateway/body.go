@@ -34,8 +34,11 @@ func (r *request) body() ([]byte, *sdk.Failure) {
 		}
 		body = decoded
 	}
-	return body, nil
+	return bytes.TrimPrefix(body, byteOrderMark), nil
 }
+
+// byteOrderMark is what some editors and writers put before a text in UTF-8; a reader of JSON may ignore it (RFC 8259 8.1).
+var byteOrderMark = []byte("\uFEFF")
 
 // bodyFailure tells the client what was wrong with how it sent its body.
 func bodyFailure(err error, limit int64) *sdk.Failure {
@@ -99,12 +102,22 @@ func (r *request) nameFirst() bool {
 	if r.doc.Kind(first) != jsonspan.String || len(r.doc.Inner(first)) == 0 {
 		return false
 	}
-	edit := r.doc.Insert(0, "model", r.doc.Raw(first))
-	if none, ok := r.doc.Member(0, "model"); ok {
-		if r.doc.Kind(none) != jsonspan.Null {
-			return false
-		}
-		edit = r.doc.Replace(none, r.doc.Raw(first))
+	if none, ok := r.doc.Member(0, "model"); ok && r.doc.Kind(none) != jsonspan.Null {
+		return false
+	}
+	return r.nameInBody(r.doc.Text(first))
+}
+
+// nameInBody makes a name the model that the body asks for. It says whether there was an object to put it in.
+func (r *request) nameInBody(name string) bool {
+	if r.doc.Kind(0) != jsonspan.Object {
+		return false
+	}
+	var w sdk.Writer
+	w.String(name)
+	edit := r.doc.Insert(0, "model", w.Bytes())
+	if was, ok := r.doc.Member(0, "model"); ok {
+		edit = r.doc.Replace(was, w.Bytes())
 	}
 	segs, _ := jsonspan.Splice(nil, r.doc.Body, []jsonspan.Edit{edit})
 	return r.doc.Parse(bytes.Join(segs, nil), jsonspan.Limits{Depth: r.gen.Config.Limits.Depth}) == nil

@@ -29,7 +29,7 @@ func (r *request) fail(f *sdk.Failure) {
 	fields = appendRetry(fields, f)
 	fields = r.appendLimits(fields)
 	if f.Kind == sdk.BadMethod {
-		fields = append(append(append(fields, "Allow: "...), r.g.Dialects.methods(string(r.ex.Head().Path()))...), "\r\n"...)
+		fields = append(append(append(fields, "Allow: "...), r.route.allow...), "\r\n"...)
 	}
 	if r.result != nil {
 		fields = append(fields, "x-penstock-attempts: "...)
@@ -162,7 +162,7 @@ func (g *Gateway) Reject(ex h1.Exchange, e *h1.RequestError) {
 	f := &sdk.Failure{Kind: sdk.BadRequest, Status: e.Status, Message: e.Msg}
 	switch e.Status {
 	case 405:
-		f.Kind = sdk.BadMethod
+		f.Kind, r.route.allow = sdk.BadMethod, "GET, HEAD, POST"
 	case 500:
 		f.Kind = sdk.Internal
 	}

@@ -177,13 +177,16 @@ func (r *request) read() *sdk.Failure {
 	if err := r.doc.Parse(body, jsonspan.Limits{Depth: lim.Depth}); err != nil {
 		return badJSON(err)
 	}
+	if r.route.inBody && !r.nameInBody(r.route.model) {
+		return sdk.Fail(sdk.BadRequest, "the body: want an object")
+	}
 	if err := r.readFacts(); err != nil {
 		return asFailure(err)
 	}
 	r.model = r.facts.Model
 	if r.route.model != "" {
-		r.model = r.route.model
-		r.facts.Model, r.facts.Stream = r.model, r.route.stream
+		r.model, r.facts.Model = r.route.model, r.route.model
+		r.facts.Stream = r.facts.Stream || r.route.stream
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -13,10 +12,12 @@ import (
 type target struct {
 	dialect dialect.Dialect // of the answer, errors included
 	model   string          // where the path names it
+	inBody  bool            // and it takes the place of the model that bodies of the dialect name
 	stream  bool            // where the path says that a stream is wanted
 	framing string          // of such a stream: "array", or the dialect's own
 	count   bool            // tokens are to be counted
 	local   func(*request)  // answered here; nil: relayed
+	allow   string          // the methods that the path takes, where the request's is none of them
 }
 
 // Dialects are the client dialects, and the routes that lead to them.
@@ -50,12 +51,13 @@ func NewDialects(s Speakers) Dialects {
 			d.exact[p] = endpoint{"GET", target{dialect: d.of(p), local: local}}
 		}
 	}
-	post(target{dialect: s.Chat}, "/v1/chat/completions", "/api/v1/chat/completions", "/openai/v1/chat/completions")
-	post(target{dialect: s.Responses}, "/v1/responses", "/openai/v1/responses")
-	post(target{dialect: s.Embeddings}, "/v1/embeddings", "/api/v1/embeddings", "/openai/v1/embeddings")
-	post(target{dialect: s.Anthropic}, "/v1/messages", "/anthropic/v1/messages")
-	post(target{dialect: s.Anthropic, count: true}, "/v1/messages/count_tokens", "/anthropic/v1/messages/count_tokens")
-	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/anthropic/v1/models", "/v1beta/models", "/gemini/v1beta/models")
+	post(target{dialect: s.Chat}, "/v1/chat/completions", "/api/v1/chat/completions", "/openai/v1/chat/completions", "/v1beta/openai/chat/completions")
+	post(target{dialect: s.Responses}, "/v1/responses", "/api/v1/responses", "/openai/v1/responses", "/openai/responses")
+	post(target{dialect: s.Embeddings}, "/v1/embeddings", "/api/v1/embeddings", "/openai/v1/embeddings", "/v1beta/openai/embeddings")
+	post(target{dialect: s.Anthropic}, "/v1/messages", "/api/v1/messages", "/anthropic/v1/messages")
+	post(target{dialect: s.Anthropic, count: true}, "/v1/messages/count_tokens", "/api/v1/messages/count_tokens", "/anthropic/v1/messages/count_tokens")
+	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/openai/models", "/anthropic/v1/models",
+		"/v1beta/models", "/v1alpha/models", "/gemini/v1beta/models", "/v1beta/openai/models")
 	get((*request).showKey, "/api/v1/key")
 	get((*request).live, "/livez", "/healthz", "/health/liveliness")
 	get((*request).ready, "/readyz", "/health/readiness")
@@ -71,111 +73,45 @@ func (d *Dialects) Names() []string {
 	return names
 }
 
-// modelPrefixes are the paths below which a model's own page stands.
-var modelPrefixes = [...]string{"/v1/models/", "/api/v1/models/", "/openai/v1/models/", "/anthropic/v1/models/", "/v1beta/models/", "/gemini/v1beta/models/"}
+// served is what a client is told that asks for a path that leads nowhere.
+const served = "want /v1/chat/completions, /v1/responses, /v1/messages, /v1/embeddings, /v1beta/models/MODEL:generateContent or /v1/models"
 
-// find gives the target of a request. Paths are matched as they were sent: nothing is decoded, joined or cleaned.
+// find gives the target of a request.
 func (d *Dialects) find(head *h1.Head) (target, *sdk.Failure) {
-	e, ok := d.exact[string(head.Path())]
-	method := string(head.Method)
-	if ok && (method == e.method || method == "HEAD" && e.method == "GET") {
+	if e, ok := d.exact[string(head.Path())]; ok && string(head.Method) == e.method {
 		return e.target, nil
 	}
-	path := string(head.Path())
-	if ok {
-		return target{dialect: e.target.dialect}, &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + method + " is not for " + path + ", want " + e.method}
-	}
-	if t, ok := d.verb(path, string(head.Query())); ok {
-		if method == "POST" {
-			return t, nil
-		}
-		return t, &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + method + " is not for " + path + ", want POST"}
-	}
-	for _, p := range modelPrefixes {
-		if name, ok := strings.CutPrefix(path, p); ok && name != "" && (method == "GET" || method == "HEAD") {
-			return target{dialect: d.of(path), model: name, local: (*request).showModel}, nil
-		}
-	}
-	return d.unknown(path)
+	return d.search(asked{string(head.Method), string(head.Path()), string(head.Query())})
 }
 
-// unknown is where a path leads that has no route.
-func (d *Dialects) unknown(path string) (target, *sdk.Failure) {
-	f := &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(path) + " is not served"}
-	if near := d.near(path); near != "" {
-		f.Message += "; did you mean " + near + "?"
-		path = near // whoever meant it speaks its dialect
+// asked is what a request's line says.
+type asked struct{ method, path, query string }
+
+// search is find for a request that names no route as it stands in the table. A path that misses a route by a usual mistake
+// in a client's base URL leads to it.
+func (d *Dialects) search(a asked) (target, *sdk.Failure) {
+	e, ok := d.at(a)
+	if !ok {
+		near := a
+		near.path = d.near(a)
+		e, ok = d.at(near)
 	}
-	return target{dialect: d.of(path)}, f
+	switch {
+	case !ok:
+		return target{dialect: d.of(a.path)}, &sdk.Failure{Kind: sdk.UnknownRoute, Message: "path " + quote(a.path) + " is not served: " + served}
+	case a.method == e.method, a.method == "HEAD" && e.method == "GET":
+		return e.target, nil
+	}
+	f := &sdk.Failure{Kind: sdk.BadMethod, Message: "method " + a.method + " is not for " + quote(a.path) + ", want " + e.method}
+	return target{dialect: e.target.dialect, allow: e.methods()}, f
 }
 
-// near gives the route that a path misses by the usual mistakes in a client's base URL: a slash too many, a version too many
-// or none. "": it misses by more.
-func (d *Dialects) near(path string) string {
-	for strings.Contains(path, "//") {
-		path = strings.ReplaceAll(path, "//", "/")
-	}
-	path = strings.TrimSuffix(path, "/")
-	for _, version := range [...]string{"/v1", "/v1beta"} {
-		path = strings.Replace(path, version+version+"/", version+"/", 1)
-	}
-	for _, p := range [...]string{path, "/v1" + path, "/v1beta" + path} {
-		if _, ok := d.exact[p]; ok {
-			return p
-		}
-		if _, ok := d.verb(p, ""); ok && len(p) <= maxShown {
-			return p
-		}
-	}
-	return ""
-}
-
-// maxShown bounds a path that a client is shown.
-const maxShown = 200
-
-// methods are those that a path takes, as an Allow field lists them (RFC 9110 10.2.1).
-func (d *Dialects) methods(path string) string {
-	if e, ok := d.exact[path]; ok && e.method == "GET" {
+// methods are those that the endpoint takes, as an Allow field lists them (RFC 9110 10.2.1).
+func (e endpoint) methods() string {
+	if e.method == "GET" {
 		return "GET, HEAD"
 	}
-	return "POST"
-}
-
-// geminiPrefixes are the paths below which Gemini's clients name a model and a verb.
-var geminiPrefixes = [...]string{"/v1beta/models/", "/v1/models/", "/gemini/v1beta/models/", "/gemini/v1/models/"}
-
-// verb reads the paths of Gemini's API, MODEL:VERB, where slashes and colons may be escaped.
-func (d *Dialects) verb(path, query string) (target, bool) {
-	for _, p := range geminiPrefixes {
-		rest, ok := strings.CutPrefix(path, p)
-		if !ok {
-			continue
-		}
-		rest, err := url.PathUnescape(rest)
-		i := strings.LastIndexByte(rest, ':')
-		if i <= 0 {
-			return target{}, false
-		}
-		t := target{dialect: d.Gemini, model: rest[:i]}
-		switch rest[i+1:] {
-		case "generateContent":
-		case "streamGenerateContent":
-			t.stream = true
-			if v, err := url.ParseQuery(query); err != nil || v.Get("alt") != "sse" {
-				t.framing = "array"
-			}
-		case "countTokens":
-			t.count = true
-		case "embedContent":
-			t.dialect = d.GeminiEmbeddings
-		case "batchEmbedContents":
-			t.dialect = d.GeminiBatch
-		default:
-			return target{}, false
-		}
-		return t, err == nil
-	}
-	return target{}, false
+	return e.method
 }
 
 // of gives the dialect that a path without a route of its own is answered in.
@@ -183,7 +119,9 @@ func (d *Dialects) of(path string) dialect.Dialect {
 	switch {
 	case strings.HasPrefix(path, "/v1/messages"), strings.HasPrefix(path, "/anthropic/"):
 		return d.Anthropic
-	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/gemini/"):
+	case strings.HasPrefix(path, "/v1beta/openai/"):
+		return d.Chat
+	case strings.HasPrefix(path, "/v1beta/"), strings.HasPrefix(path, "/v1alpha/"), strings.HasPrefix(path, "/gemini/"):
 		return d.Gemini
 	case strings.HasPrefix(path, "/v1/responses"):
 		return d.Responses
