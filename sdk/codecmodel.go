@@ -105,7 +105,7 @@ func (c *coder) tool(t *Tool) {
 	c.value(&t.Strict)
 	c.value(&t.Cache)
 	c.string(&t.Type)
-	c.value(&t.Raw)
+	c.schema(&t.Raw, t.Kind != FunctionTool)
 	c.string(&t.Path)
 }
 
@@ -204,6 +204,7 @@ const (
 	eventFailure
 	eventParts // of the usage that came later than the rest: older plugins do not know them
 	eventTier  // of the usage, as late
+	eventFree  // of the usage, as late
 	eventAll   = 1<<iota - 1
 )
 
@@ -235,6 +236,7 @@ func (c *coder) event(e *Event) {
 	on(eventFailure, func() { c.failure(&e.Failure) })
 	on(eventParts, func() { c.usageParts(&e.Usage) })
 	on(eventTier, func() { unsigned(c, &e.Usage.Tier) })
+	on(eventFree, func() { c.bool(&e.Usage.Free) })
 }
 
 // mask says which members of the event are there.
@@ -243,7 +245,7 @@ func (e *Event) mask() (m uint16) {
 		e.Choice != 0 || e.Call != 0, e.ID.Present(), e.Name.Present(), e.Text.Present(), e.Custom, e.Type != "",
 		e.Value.Present(), e.Reason != 0, e.Native.Present(), e.Stop.Present(), e.Usage != Usage{}, e.Failure.there(),
 		e.Usage.AudioInput|e.Usage.ImageInput|e.Usage.CacheWriteHour|e.Usage.AudioOutput|e.Usage.ImageOutput|e.Usage.Searches != 0,
-		e.Usage.Tier != 0,
+		e.Usage.Tier != 0, e.Usage.Free,
 	} {
 		if there {
 			m |= 1 << i

@@ -132,6 +132,7 @@ type Usage struct {
 	Tier     Tier
 
 	Known    bool // the provider gave figures
+	Free     bool // no model ran: where the figures are zeros, they are meant, and not filled in for want of any
 	Disputed bool // figures that cannot be: a part over its whole, a count below zero
 }
 

@@ -236,6 +236,12 @@ func TestUsage(t *testing.T) {
 		{"one pass says nothing new", []string{
 			`{"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":6,"iterations":[{"type":"message","input_tokens":1,"output_tokens":1}]}}`},
 			sdk.Usage{Input: 5, Output: 6, Known: true}},
+		{"zeros of a program's call are meant", []string{
+			`{"type":"message_start","message":{"id":"x","content":[{"type":"tool_use","id":"t","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"s"}}],"stop_reason":"tool_use","usage":{"input_tokens":0,"output_tokens":0}}}`},
+			sdk.Usage{Known: true, Free: true}},
+		{"those of the model's own are not", []string{
+			`{"type":"message","id":"x","content":[{"type":"tool_use","id":"t","name":"f","input":{},"caller":{"type":"direct"}}],"usage":{"input_tokens":0,"output_tokens":0}}`},
+			sdk.Usage{Known: true}},
 	}
 	for _, test := range tests {
 		var got sdk.Usage

@@ -22,6 +22,7 @@ type decoder struct {
 	seen   int // blocks
 	blocks map[int64]*openBlock
 	counts sdk.Counts
+	free   bool // the message holds the calls of a program alone
 }
 
 // openBlock is a block of a stream that has begun and not ended.
@@ -94,7 +95,22 @@ func (d *decoder) begin(m sdk.Node, out *sdk.Events) {
 		e := out.Add(sdk.Begin)
 		e.ID, e.Name = m.Get("id").Text(), m.Get("model").Text()
 	}
+	d.free = programs(m)
 	d.usage(m.Get("usage"), out)
+}
+
+// programs says whether a message is nothing but calls that a program made which the model wrote earlier. It comes from
+// the program's run: no model had a part in it, and none is charged
+// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/programmatic-tool-calling, usage and pricing).
+func programs(m sdk.Node) bool {
+	all := 0
+	for b := range m.Get("content").Items() {
+		if by := b.At("caller", "type"); by.Null() || by.Is("direct") {
+			return false
+		}
+		all++
+	}
+	return all > 0
 }
 
 // whole reads a message that is not streamed, block by block.
@@ -183,7 +199,9 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 		sum.Reasoning, sum.Searches, sum.Tier = max(sum.Reasoning, d.counts.Reasoning), d.counts.Searches, d.counts.Tier
 		d.counts = sum
 	}
-	out.Add(sdk.UsageSeen).Usage = sdk.UsageBeside(d.counts)
+	total := sdk.UsageBeside(d.counts)
+	total.Free = d.free
+	out.Add(sdk.UsageSeen).Usage = total
 }
 
 // readCounts takes over the figures that are there. An input of nothing at all is none: some services fill the member in

@@ -56,7 +56,7 @@ func (e *encoding) opened(p piece) (openCall, error) {
 			key = nineLetters(sdk.T(key))
 		}
 	}
-	o := openCall{key, e.unused(key), name, p.Call.Custom}
+	o := openCall{key, e.unused(key), name, p.Call.Custom && !e.compatible}
 	e.open = append(e.open, o)
 	return o, nil
 }
@@ -87,7 +87,7 @@ func (e *encoding) call(p piece) error {
 	c := p.Call
 	e.w.Object()
 	e.w.Name("id").String(o.id)
-	if c.Custom {
+	if o.custom {
 		e.w.Name("type").String("custom")
 		e.w.Name("custom").Object()
 		e.w.Name("name").String(o.name)
@@ -107,9 +107,12 @@ func (e *encoding) call(p piece) error {
 
 func (e *encoding) arguments(c *sdk.Call) {
 	e.w.Name("arguments")
-	if c.Arguments.Present() {
+	switch {
+	case c.Custom:
+		e.w.FreeArgumentsText(c.Input)
+	case c.Arguments.Present():
 		e.w.Text(c.Arguments.Text())
-	} else {
+	default:
 		e.w.String("{}")
 	}
 }
@@ -291,4 +294,18 @@ func digest(t sdk.Text) [sha256.Size]byte {
 	f := t.Facts()
 	known := append(append([]byte{}, f.Head...), f.Tail...)
 	return sha256.Sum256(append(known, itoa(f.Len)...))
+}
+
+// programs says whether an output is nothing but calls that a program made which the model wrote earlier. Such a response
+// comes from the program's run: no model had a part in it
+// (https://platform.openai.com/docs/guides/tools-programmatic-tool-calling).
+func programs(output sdk.Node) bool {
+	all := 0
+	for item := range output.Items() {
+		if !item.At("caller", "type").Is("program") {
+			return false
+		}
+		all++
+	}
+	return all > 0
 }

@@ -253,7 +253,7 @@ func tellUsage(r sdk.Node, out *sdk.Events) {
 		return
 	}
 	input := u.Get("input_tokens_details")
-	out.Add(sdk.UsageSeen).Usage = sdk.UsageWithin(sdk.Counts{
+	usage := sdk.UsageWithin(sdk.Counts{
 		Input:      u.Get("input_tokens").Int(),
 		CacheRead:  input.Get("cached_tokens").Int(),
 		CacheWrite: input.Get("cache_write_tokens").Int(),
@@ -262,6 +262,8 @@ func tellUsage(r sdk.Node, out *sdk.Events) {
 		Searches:   searches(r.Get("output")),
 		Tier:       sdk.TierOf(r.Get("service_tier").Str()),
 	})
+	usage.Free = programs(r.Get("output"))
+	out.Add(sdk.UsageSeen).Usage = usage
 }
 
 // why gives the reason of the end and the provider's own word for it.

@@ -139,6 +139,26 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestUsageOfPrograms: zeros are meant where a program has made the calls, and no model the response.
+func TestUsageOfPrograms(t *testing.T) {
+	f := func(output string, want bool) {
+		t.Helper()
+		events := decodeAll(t, sdk.AnswerInfo{Native: responsesDialect}, `{"id":"r","status":"completed","output":[`+output+`],"usage":{"input_tokens":0,"output_tokens":0}}`)
+		for _, e := range events {
+			if e.Kind == sdk.UsageSeen && e.Usage == (sdk.Usage{Known: true, Free: want}) {
+				return
+			}
+		}
+		t.Errorf("%s: no usage of zeros that is free %v", output, want)
+	}
+	const call = `{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":"{}"`
+	f(call+`,"caller":{"type":"program","caller_id":"p"}}`, true)
+	f(call+`,"caller":{"type":"program"}},`+call+`}`, false)
+	f(call+`,"caller":{"type":"direct"}}`, false)
+	f(call+`}`, false)
+	f("", false)
+}
+
 // TestInputTooLong reads what services say of an input that is longer than the model takes, and of what is too long otherwise.
 func TestInputTooLong(t *testing.T) {
 	f := func(body string, want sdk.Kind) {

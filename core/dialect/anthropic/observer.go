@@ -151,9 +151,14 @@ func (o *observer) message(m int) (content bool) {
 	o.usage(m)
 	content = o.stop(m)
 	if blocks, ok := member(o.doc, m, "content"); ok {
+		all, programs := 0, 0
 		for b := range o.doc.Items(blocks) {
 			content = content || says(o.doc, b)
+			if all++; programsCall(o.doc, b) {
+				programs++
+			}
 		}
+		o.counts.free = all > 0 && programs == all
 	}
 	return content
 }

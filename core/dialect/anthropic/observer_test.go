@@ -31,7 +31,7 @@ func summary(o dialecttest.Observed) string {
 	for _, word := range []struct {
 		name string
 		is   bool
-	}{{"content", o.Content}, {"done", o.Done}, {"disputed", o.Usage.Disputed}} {
+	}{{"content", o.Content}, {"done", o.Done}, {"disputed", o.Usage.Disputed}, {"free", o.Usage.Free}} {
 		if word.is {
 			b.WriteString(word.name + " ")
 		}
@@ -66,6 +66,12 @@ func begun(b string) string {
 	return `{"type":"content_block_start","index":0,"content_block":` + b + `}`
 }
 
+// programsStart is a message that a program's run begins and ends with, or not a program's, by who called.
+func programsStart(caller string) string {
+	return `{"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"f","input":{},"caller":{"type":` + caller +
+		`,"tool_id":"s"}}],"stop_reason":"tool_use","usage":{"input_tokens":0,"output_tokens":0}}}`
+}
+
 func TestStream(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -92,6 +98,10 @@ func TestStream(t *testing.T) {
 		{"thinking tokens", sse(messageDelta(`"max_tokens"`, `{"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}`)), "content length in 0+0+0 out 20+30"},
 		{"below zero", sse(messageDelta(`"end_turn"`, `{"output_tokens":-5}`)), "disputed stop in 0+0+0 out 0+0"},
 		{"a whole message at the start", sse(`{"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}}`, stop), "content done tool in 1+0+0 out 2+0"},
+		{"the calls of a program", sse(programsStart(`"code_execution_20250825"`), stop), "content done free tool in 0+0+0 out 0+0"},
+		{"a call of the model's own", sse(programsStart(`"direct"`), stop), "content done tool in 0+0+0 out 0+0"},
+		{"a call of nobody known", sse(programsStart(`null`), stop), "content done tool in 0+0+0 out 0+0"},
+		{"a program's call and more", sse(strings.Replace(programsStart(`"code_execution_20250825"`), `"content":[`, `"content":[{"type":"text","text":"so"},`, 1), stop), "content done tool in 0+0+0 out 0+0"},
 		{"refusal says something", sse(start, messageDelta(`"refusal"`, `{"output_tokens":1}`), stop), "content done refusal in 10+0+0 out 1+0"},
 		{"unknown reason", sse(start, textDelta, messageDelta(`"solar_flare"`, `{"output_tokens":1}`), stop), "content done stop in 10+0+0 out 1+0"},
 		{"no end", sse(start, textDelta), "content in 10+0+0 out 1+0"},

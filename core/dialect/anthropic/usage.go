@@ -14,6 +14,7 @@ import (
 type counts struct {
 	sdk.Counts
 	known bool
+	free  bool // the message holds the calls of a program alone
 }
 
 // read takes in a usage object.
@@ -96,7 +97,21 @@ func (c *counts) usage() sdk.Usage {
 	if !c.known {
 		return sdk.Usage{}
 	}
-	return sdk.UsageBeside(c.Counts)
+	u := sdk.UsageBeside(c.Counts)
+	u.Free = c.free
+	return u
+}
+
+// programsCall says whether a block is a call that a program made which the model wrote earlier. A message of nothing else
+// comes from the program's run: no model had a part in it, and none is charged
+// (https://platform.claude.com/docs/en/agents-and-tools/tool-use/programmatic-tool-calling, usage and pricing).
+func programsCall(doc *jsonspan.Doc, block int) bool {
+	caller, ok := member(doc, block, "caller")
+	if !ok {
+		return false
+	}
+	by, ok := member(doc, caller, "type")
+	return ok && len(doc.Inner(by)) > 0 && !doc.Is(by, "direct")
 }
 
 // appendUsage writes a usage object; output is given apart, as a stream's first one is written before there is any.

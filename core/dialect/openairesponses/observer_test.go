@@ -68,6 +68,15 @@ func TestObserver(t *testing.T) {
 	f("completed", dialecttest.Observed{Content: true, Done: true, Usage: used, Finish: sdk.ReasonStop}, created, ended)
 	f("completed with a call", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonTool},
 		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","name":"f"}]}}`)
+	programs := func(caller, more string) string {
+		return `{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","name":"f"` + caller + `}` + more + `],"usage":{"input_tokens":0,"output_tokens":0}}}`
+	}
+	f("the calls of a program", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonTool, Usage: sdk.Usage{Known: true, Free: true}},
+		programs(`,"caller":{"type":"program","caller_id":"c"}`, ""))
+	f("zeros for the model's own call", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonTool, Usage: sdk.Usage{Known: true}},
+		programs(`,"caller":{"type":"direct"}`, ""))
+	f("zeros for a program's call and more", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonTool, Usage: sdk.Usage{Known: true}},
+		programs(`,"caller":{"type":"program","caller_id":"c"}`, `,{"type":"message","content":[{"type":"output_text","text":"a"}]}`))
 	f("nothing said", dialecttest.Observed{Done: true, Finish: sdk.ReasonStop}, created, end("completed", ""))
 	f("limit", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonLength}, created, end("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`))
 	f("filter", dialecttest.Observed{Content: true, Done: true, Finish: sdk.ReasonFilter}, created, end("incomplete", `,"incomplete_details":{"reason":"content_filter"}`))

@@ -30,7 +30,31 @@ func readUsage(doc *jsonspan.Doc, response int) (sdk.Usage, bool) {
 	if t, ok := member(doc, response, "service_tier"); ok {
 		c.Tier = sdk.TierOf(string(doc.Inner(t)))
 	}
-	return sdk.UsageWithin(c), true
+	usage := sdk.UsageWithin(c)
+	usage.Free = programs(doc, response)
+	return usage, true
+}
+
+// programs says whether the output is nothing but calls that a program made which the model wrote earlier. Such a response
+// comes from the program's run: no model had a part in it
+// (https://platform.openai.com/docs/guides/tools-programmatic-tool-calling).
+func programs(doc *jsonspan.Doc, response int) bool {
+	output, ok := member(doc, response, "output")
+	if !ok {
+		return false
+	}
+	all := 0
+	for item := range doc.Items(output) {
+		caller, ok := member(doc, item, "caller")
+		if ok {
+			caller, ok = member(doc, caller, "type")
+		}
+		if !ok || !doc.Is(caller, "program") {
+			return false
+		}
+		all++
+	}
+	return all > 0
 }
 
 // searches counts the searches of the web in a response: each is charged

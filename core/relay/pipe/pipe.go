@@ -29,15 +29,17 @@ type Pipe interface {
 	Tokens() int64
 	// Failer gives what may know how a failure is written at this place of the stream; see dialect.Failer.
 	Failer() any
+	// Begun is how many bytes are kept of a frame that has begun, until all of it has come.
+	Begun() int
 	// Spare lets the memory go that the last piece lies in, while nothing more is fed for a time.
 	Spare()
 	Close()
 }
 
-// Told is a provider's usage as it counts: who gives nothing but zeros for an answer has told nothing, and what it used is
-// to be reckoned.
+// Told is a provider's usage as it counts. Compatible services fill in zeros where they do not count: who gives nothing
+// but zeros has told nothing, and what it used is to be reckoned. They are believed only of an answer that no model made.
 func Told(u sdk.Usage) sdk.Usage {
-	if u.TotalInput() == 0 && u.TotalOutput() == 0 {
+	if u.TotalInput() == 0 && u.TotalOutput() == 0 && !u.Free {
 		return sdk.Usage{}
 	}
 	return u
