@@ -188,7 +188,7 @@ func (a *Answer) inline(s *span, value bool) error {
 	if err == nil && s.form != asIs {
 		n := len(a.arena)
 		a.arena, err = convert(a.arena, raw, isValue, s.form)
-		raw, isValue = a.arena[n:len(a.arena):len(a.arena)], !isValue
+		raw, isValue = a.arena[n:len(a.arena):len(a.arena)], s.form == unescape
 	}
 	if err != nil {
 		return err

@@ -148,10 +148,11 @@ func inDoc(d *jsonspan.Doc, from, to int) (value bool, err error) {
 	return false, fmt.Errorf("range %d to %d of a frame: neither a value nor within a string", from, to)
 }
 
-// convert appends held bytes in another form.
+// convert appends held bytes in another form. What was unescaped is a value; what was escaped is a text, also where it was one
+// before, which then stands within a JSON text in a string.
 func convert(dst, raw []byte, value bool, f form) ([]byte, error) {
 	switch {
-	case f == escape && value:
+	case f == escape:
 		return jsonspan.AppendEscape(dst, raw), nil
 	case f == unescape && !value:
 		n := len(dst)
@@ -302,7 +303,7 @@ func (h *Held) segment(literals []byte, s Segment) (raw []byte, stand string, er
 	raw, value, err := h.lookup(s.Handle, s.From, s.To)
 	if err == nil && s.Form != uint8(asIs) {
 		raw, err = convert(nil, raw, value, form(s.Form))
-		value = !value
+		value = form(s.Form) == unescape
 	}
 	if value {
 		return raw, valueStand, err

@@ -76,7 +76,7 @@ func TestReadPlanBody(t *testing.T) {
 		{"negative", `""`, []Segment{lit(0, 1), {Handle: text, From: -1, To: 1}, lit(1, 2)}, "!range -1 to 1"},
 		{"beyond the literals", `1`, []Segment{lit(0, 2)}, "!literal 0 to 2 of 1"},
 		{"form of a literal", `1`, []Segment{{To: 1, Form: 1}}, "!form 1"},
-		{"form of a text", `""`, []Segment{lit(0, 1), whole(text, 2), lit(1, 2)}, "!form 2 of a text"},
+		{"escaped text as a value", `[]`, []Segment{lit(0, 1), whole(text, 2), lit(1, 2)}, "!not a JSON text"},
 		{"form of a value", ``, []Segment{whole(value, 1)}, "!form 1 of a value"},
 		{"unknown form", ``, []Segment{whole(value, 3)}, "!form 3"},
 	} {

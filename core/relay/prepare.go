@@ -18,6 +18,7 @@ import (
 type plan struct {
 	way     *catalog.Way
 	encoded *pluginhost.Encoded // nil where the client's bytes pass
+	free    []string            // the client's tools with free-form input, where there is an encoding
 	skip    string              // why it cannot be asked
 	failure *sdk.Failure        // what the client is told when no candidate can be asked
 	without []jsonspan.Edit     // what is left out since a refusal
@@ -77,7 +78,18 @@ func (r *run) encode(u *Candidate, p *plan) {
 		p.failure, p.skip = f, f.Message
 		return
 	}
-	p.encoded = e
+	p.encoded, p.free = e, freeForm(r.request)
+}
+
+// freeForm gives the names of a request's tools with free-form input.
+func freeForm(q *sdk.Request) (names []string) {
+	for i := range q.Tools {
+		if q.Tools[i].Kind == sdk.CustomTool {
+			name, _ := q.Tools[i].Name.Decoded()
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Encode has the candidate's plugin translate a request, of which q is the middle form, within the time for the first

@@ -57,9 +57,9 @@ func (a *active) passage() *pipe.Passage {
 
 // translation translates an answer. upstreamStream and clientStream say what it is, and what it is to be.
 func (a *active) translation(upstreamStream, clientStream bool) (*pipe.Translation, *sdk.Failure) {
-	var names []sdk.Rename
+	var tools pipe.Tools
 	if e := a.plan.encoded; e != nil {
-		names = e.Names
+		tools = pipe.Tools{Renamed: e.Names, Free: a.plan.free}
 	}
 	var joined *pipe.Seam
 	switch {
@@ -70,7 +70,7 @@ func (a *active) translation(upstreamStream, clientStream bool) (*pipe.Translati
 	}
 	o := dialect.EncoderOptions{Stream: clientStream, WantUsage: a.Facts.WantUsage, Encoding: a.Facts.Encoding, RequestID: a.RequestID, Framing: a.Framing,
 		Model: a.Facts.Model, Created: time.Now()}
-	return pipe.NewTranslation(a.source(upstreamStream), a.Dialect, o, names, joined)
+	return pipe.NewTranslation(a.source(upstreamStream), a.Dialect, o, tools, joined)
 }
 
 // streaming is a streamed answer on its way.

@@ -140,9 +140,7 @@ func (e *encoding) call(b block) error {
 	e.w.Name("input")
 	switch {
 	case c.Custom:
-		e.w.Object()
-		e.w.Name("input").Text(c.Input)
-		e.w.EndObject()
+		e.w.FreeArguments(c.Input)
 	case c.Arguments.Present():
 		e.w.Value(c.Arguments)
 	default:

@@ -19,8 +19,6 @@ func (e *encoding) writeTools() error {
 	for i := range e.Tools {
 		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
-		case t.Kind == sdk.CustomTool:
-			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
 		case t.Kind == sdk.ForeignTool:
 			e.plan.Lose(path, "the Messages API has no tool of type "+t.Type)
 		case e.allowed(t):
@@ -55,6 +53,8 @@ func (e *encoding) allowed(t *sdk.Tool) bool {
 }
 
 func (e *encoding) tool(t *sdk.Tool, path string) error {
+	cache := &t.Cache
+	t = e.plan.AsFunction(t, path)
 	name, err := e.toolName(t.Name, path+".name")
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (e *encoding) tool(t *sdk.Tool, path string) error {
 	if strict {
 		e.w.Name("strict").Bool(true)
 	}
-	e.mark(&t.Cache)
+	e.mark(cache)
 	e.w.EndObject()
 	return nil
 }

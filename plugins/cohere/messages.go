@@ -229,14 +229,7 @@ func (e *encoding) call(b block) error {
 	e.w.Name("name").String(name)
 	switch {
 	case c.Custom:
-		var input sdk.Writer
-		if c.Input.Held() {
-			return &sdk.Inexpressible{What: "a long call with free-form input", Path: b.path}
-		}
-		input.Object()
-		input.Name("input").Text(c.Input)
-		input.EndObject()
-		e.w.Name("arguments").String(string(input.Bytes()))
+		e.w.Name("arguments").FreeArgumentsText(c.Input)
 	case c.Arguments.Present():
 		e.w.Name("arguments").Text(c.Arguments.Text())
 	default:

@@ -20,8 +20,6 @@ func (e *encoding) writeTools() (any bool, err error) {
 	for i := range e.Tools {
 		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
-		case t.Kind == sdk.CustomTool:
-			return false, &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
 		case t.Kind == sdk.ForeignTool:
 			e.plan.Lose(path, "the API has no tool of type "+t.Type)
 		case e.allowed(t):
@@ -64,6 +62,7 @@ func (e *encoding) allowed(t *sdk.Tool) bool {
 }
 
 func (e *encoding) tool(t *sdk.Tool, path string) error {
+	t = e.plan.AsFunction(t, path)
 	name, err := e.toolName(t.Name, path+".name")
 	if err != nil {
 		return err

@@ -68,9 +68,7 @@ func (e *encoding) call(b block, first bool) (openCall, error) {
 	e.w.Name("args")
 	switch {
 	case c.Custom:
-		e.w.Object()
-		e.w.Name("input").Text(c.Input)
-		e.w.EndObject()
+		e.w.FreeArguments(c.Input)
 	case c.Arguments.Present():
 		e.w.Value(c.Arguments)
 	default:

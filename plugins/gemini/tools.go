@@ -13,14 +13,11 @@ func (e *encoding) writeTools() error {
 	var able []int
 	for i := range e.Tools {
 		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
-		switch t.Kind {
-		case sdk.CustomTool:
-			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
-		case sdk.ForeignTool:
+		if t.Kind == sdk.ForeignTool {
 			e.plan.Lose(path, "the API has no tool of type "+t.Type)
-		default:
-			able = append(able, i)
+			continue
 		}
+		able = append(able, i)
 	}
 	if len(able) == 0 {
 		return nil
@@ -29,7 +26,8 @@ func (e *encoding) writeTools() error {
 	e.w.Object()
 	e.w.Name("functionDeclarations").Array()
 	for _, i := range able {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
+		path := sdk.ToolPath(e.Tools, i)
+		t := e.plan.AsFunction(&e.Tools[i], path)
 		name, err := e.toolName(t.Name, path+".name")
 		if err != nil {
 			return err

@@ -141,8 +141,6 @@ func (e *encoding) writeTools() error {
 	for i := range e.Tools {
 		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
 		switch {
-		case t.Kind == sdk.CustomTool:
-			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
 		case t.Kind == sdk.ForeignTool:
 			e.plan.Lose(path, "the API has no tool of type "+t.Type)
 		case c.Mode != sdk.ChoiceNone && e.allowed(t):
@@ -177,6 +175,7 @@ func (e *encoding) allowed(t *sdk.Tool) bool {
 }
 
 func (e *encoding) tool(t *sdk.Tool, path string) error {
+	t = e.plan.AsFunction(t, path)
 	if t.Name.Empty() {
 		return &sdk.Invalid{Path: path + ".name", Message: "want a name"}
 	}

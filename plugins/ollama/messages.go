@@ -163,9 +163,7 @@ func (e *encoding) arguments(c *sdk.Call) {
 	e.w.Name("arguments")
 	switch {
 	case c.Custom:
-		e.w.Object()
-		e.w.Name("input").Text(c.Input)
-		e.w.EndObject()
+		e.w.FreeArguments(c.Input)
 	case c.Arguments.Present():
 		e.w.Value(c.Arguments)
 	default:

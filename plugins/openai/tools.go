@@ -26,8 +26,6 @@ func (e *encoding) tools() error {
 		switch {
 		case t.Kind == sdk.ForeignTool:
 			e.plan.Lose(path, "the service has no tool of type "+t.Type)
-		case t.Kind == sdk.CustomTool && e.compatible:
-			return &sdk.Inexpressible{What: "a tool with free-form input", Path: path}
 		case e.allowed(t):
 			able = append(able, i)
 		}
@@ -60,6 +58,9 @@ func (e *encoding) allowed(t *sdk.Tool) bool {
 }
 
 func (e *encoding) tool(t *sdk.Tool, path string) error {
+	if e.compatible { // OpenAI alone has tools with free-form input
+		t = e.plan.AsFunction(t, path)
+	}
 	name, err := e.toolName(t.Name, path+".name")
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func (e *encoding) choose(name sdk.Text) error {
 	}
 	kind := "function"
 	for i := range e.Tools {
-		if e.Tools[i].Kind == sdk.CustomTool && e.Tools[i].Name.Is(decoded(name)) {
+		if !e.compatible && e.Tools[i].Kind == sdk.CustomTool && e.Tools[i].Name.Is(decoded(name)) {
 			kind = "custom"
 		}
 	}

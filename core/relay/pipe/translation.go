@@ -15,7 +15,8 @@ type Translation struct {
 	dec     *pluginhost.Decoder
 	enc     dialect.Encoder
 	split   frame.Splitter
-	names   []sdk.Rename
+	tools   Tools
+	free    freeCalls
 	frames  []pluginhost.FrameIn
 	arena   []byte
 	halves  halves
@@ -32,14 +33,14 @@ type Translation struct {
 
 // NewTranslation makes the pipe of an answer from a source to a client that speaks a dialect. The source's stream and the
 // client's may differ: an upstream that answers a stream with one body, or one body with a stream, is understood all the
-// same. names are those of tools that the client knows by others. joined, where it is not nil, is an answer that may go
-// on, or goes on, over several sources. The failure is the plugin's.
-func NewTranslation(from Source, to dialect.Dialect, o dialect.EncoderOptions, names []sdk.Rename, joined *Seam) (*Translation, *sdk.Failure) {
+// same. joined, where it is not nil, is an answer that may go on, or goes on, over several sources. The failure is the
+// plugin's.
+func NewTranslation(from Source, to dialect.Dialect, o dialect.EncoderOptions, tools Tools, joined *Seam) (*Translation, *sdk.Failure) {
 	dec, err := from.Plugin.NewDecoder(from.Info)
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	t := &Translation{dec: dec, split: newSplitter(from), names: names, joined: joined}
+	t := &Translation{dec: dec, split: newSplitter(from), tools: tools, joined: joined}
 	switch {
 	case joined == nil:
 		t.enc = to.NewEncoder(o)
@@ -210,24 +211,23 @@ func (t *Translation) write() *sdk.Failure {
 			f := e.Failure
 			return &f
 		case sdk.ToolBegin:
-			e.Name = t.clientName(e.Name)
+			e.Name = t.tools.name(e.Name)
 		}
-		if t.joined != nil && !t.joined.take(e) {
-			continue
+		if len(t.tools.Free) > 0 {
+			t.free.event(&t.tools, e, t.emit)
+		} else {
+			t.emit(e)
 		}
-		t.content = t.content || e.Content()
-		t.text += int64(e.Text.Len())
-		t.out = t.enc.Event(t.out, e)
 	}
 	return nil
 }
 
-// clientName gives a tool the name that the client knows it by.
-func (t *Translation) clientName(name sdk.Text) sdk.Text {
-	for _, r := range t.names {
-		if name.Is(r.Upstream) {
-			return sdk.T(r.Client)
-		}
+// emit writes an event for the client.
+func (t *Translation) emit(e *sdk.Event) {
+	if t.joined != nil && !t.joined.take(e) {
+		return
 	}
-	return name
+	t.content = t.content || e.Content()
+	t.text += int64(e.Text.Len())
+	t.out = t.enc.Event(t.out, e)
 }
