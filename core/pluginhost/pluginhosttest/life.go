@@ -110,10 +110,19 @@ func (k *kit) life(ctx context.Context) {
 	k.check("let-go", func() error { return k.letGo(ctx) })
 }
 
+// signal sends a signal to a process. One that is being started again has no id as yet, and 0 would be this very process with
+// its group.
+func signal(pid int, s syscall.Signal) error {
+	if pid <= 0 {
+		return errors.New("no process runs")
+	}
+	return syscall.Kill(pid, s)
+}
+
 // crashIdle kills the process between calls: the next call is served by another, which knows the configuration.
 func (k *kit) crashIdle() error {
 	before := k.status()
-	if err := syscall.Kill(before.PID, syscall.SIGKILL); err != nil {
+	if err := signal(before.PID, syscall.SIGKILL); err != nil {
 		return err
 	}
 	if _, err := k.encode("mark1"); err != nil {
@@ -136,7 +145,7 @@ func (k *kit) crashStream() error {
 		return err
 	}
 	pid := k.status().PID
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	if err := signal(pid, syscall.SIGKILL); err != nil {
 		return err
 	}
 	if !gone(pid, endLimit) {
@@ -171,7 +180,7 @@ func (k *kit) hang(ctx context.Context) error {
 		return err
 	}
 	pid := host.List()[0].PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+	if err := signal(pid, syscall.SIGSTOP); err != nil {
 		return err
 	}
 	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }() // where the host has not
