@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -121,6 +124,52 @@ func TestHedgeAllFail(t *testing.T) {
 		if a := s.post("/v1/chat/completions", body); a.status < 500 || !strings.Contains(a.body, `"error"`) {
 			t.Errorf("%s: %d %s, want an error", body, a.status, a.body)
 		}
+	}
+}
+
+// TestHedgeGoesOn: where the one that was asked beside the first fails, the next takes its place at once, unless nobody
+// could do better.
+func TestHedgeGoesOn(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int32
+	left := make(chan struct{}, 8)
+	quiet, fails, serves := newUpstream(t, silent(left)), newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(int(status.Load()))
+		io.WriteString(w, `{"error":{"message":"so it is","type":"invalid_request_error"}}`)
+	}), newUpstream(t, answers("from three"))
+	policy := filepath.Join(t.TempDir(), "three.star")
+	text := `"""three: the second is asked beside the first, and the third beside nobody."""
+
+def route(_req, _models):
+    """The one model."""
+    return ["m"]
+
+def plan(req, targets):
+    """Only the first is hedged."""
+    attempt(targets[0], hedge = 0.03, first_content = 20 if req.stream else 1)
+`
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveText(t, fmt.Sprintf(`
+providers:
+  one: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-one-aaaaaaaa}]}
+  two: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-two-aaaaaaaa}]}
+  three: {plugin: openai, base_url: %q, credentials: [{name: a, api_key: sk-three-aaaaaa}]}
+models:
+  m: {deployments: [{provider: one, model: m}, {provider: two, model: m}, {provider: three, model: m}]}
+routers: {r: {policy: %q}}
+keys: [{name: test, secret: %s}]
+`, quiet.URL+"/v1", fails.URL+"/v1", serves.URL+"/v1", policy, testKey))
+	status.Store(500)
+	ask := strings.Replace(askStream, `"m"`, `"r"`, 1)
+	if a := s.post("/v1/chat/completions", ask); a.status != 200 || !strings.Contains(a.body, "from three") || a.header.Get("x-penstock-attempts") != "3" {
+		t.Errorf("the second fails: %d %v %s, want the answer of the third", a.status, a.header, a.body)
+	}
+	status.Store(400)
+	ask = strings.Replace(askWhole, `"m"`, `"r"`, 1)
+	if a := s.post("/v1/chat/completions", ask); a.status != 400 || !strings.Contains(a.body, "so it is") || serves.count() != 1 {
+		t.Errorf("the second refuses the request: %d %s, and the third was asked %d times; want the refusal, and no more calls", a.status, a.body, serves.count()-1)
 	}
 }
 

@@ -125,9 +125,7 @@ func (c *race) step() {
 	case e := <-c.ends:
 		c.ended(e)
 	case <-c.hedge.C:
-		if len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 && c.res.Tried < c.most() {
-			c.next()
-		}
+		c.next()
 	case <-c.keep.C:
 		c.keepAlive()
 		c.keep.Reset(c.Limits.KeepAlive)
@@ -136,9 +134,10 @@ func (c *race) step() {
 	}
 }
 
-// next sets the next candidate off that may be asked.
+// next sets the next candidate off that may be asked. One that has failed already is not: it is asked again when the race
+// is over, after a wait.
 func (c *race) next() {
-	for len(c.waiting) > 0 {
+	for !c.stop && !c.client.Gone() && c.res.Tried < c.most() && len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 {
 		i := c.nextCandidate()
 		if a := c.enter(i); a != nil {
 			c.start(a)
@@ -196,8 +195,9 @@ func (c *race) left() {
 	}
 }
 
-// ended takes an attempt out of the race. When it failed with nobody beside it, the race is over; when others run, what
-// may follow it waits for them.
+// ended takes an attempt out of the race. When it failed with nobody beside it, the race is over; when others run, the next
+// candidate takes its place at once. Where the failure is one that nobody could do better than, it is also the race's: what
+// becomes of the others then only matters if they serve.
 func (c *race) ended(e end) {
 	a := e.active
 	for i, b := range c.running {
@@ -221,15 +221,19 @@ func (c *race) ended(e end) {
 		c.beaten = append(c.beaten, a) // what the winner's goroutine reads stays as it is
 		return
 	case a == c.winner:
-		c.failure = e.failure
 	case len(c.running) == 0:
-		c.failure = e.failure
 		a.serving = true // nobody else is: its end is the clock's
 	default:
 		c.Clock.Hedge(time.Since(a.rec.Started), a.desc(e.failure))
 	}
+	if a == c.winner || !c.stop {
+		c.failure = e.failure
+	}
 	a.finish(e.failure)
 	c.leave(a, e.failure)
+	if c.winner == nil && len(c.running) > 0 {
+		c.next()
+	}
 }
 
 // claim asks to serve the client; false where another attempt does.
