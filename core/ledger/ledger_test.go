@@ -247,10 +247,10 @@ func TestOutage(t *testing.T) {
 	if err := l.Outage(); err != nil {
 		t.Errorf("after the outage: got %v", err)
 	}
+	out.set(true) // before there is a row that could be written
 	if err := begin(6); err != nil {
 		t.Error(err)
 	}
-	out.set(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	var left *LeftError

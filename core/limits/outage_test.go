@@ -209,8 +209,14 @@ func TestServerRestartsOlder(t *testing.T) {
 		return err == nil && known && m == Money{Spent: 17, Held: 20}
 	})
 	third := up(t, s, a)
-	if v, err := s.Reserve(context.Background(), a, one(Use{}), time.Now(), new(Hold)); err != nil || v.Refusal.Limit != OverAtOnce {
-		t.Errorf("a fourth: %+v %v, want three at once", v, err)
+	var fourth Verdict
+	waitFor(t, "an answer in time", func() bool {
+		var err error
+		fourth, err = s.Reserve(context.Background(), a, one(Use{}), time.Now(), new(Hold))
+		return err == nil
+	})
+	if fourth.Refusal.Limit != OverAtOnce {
+		t.Errorf("a fourth: %+v, want three at once", fourth)
 	}
 	s.Refund(third, time.Now())
 	s.Settle(running, Use{Nano: 3}, time.Now())

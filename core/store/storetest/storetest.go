@@ -84,7 +84,7 @@ func (s *Server) Start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		c, err := pgx.Connect(ctx, s.URL())
@@ -141,7 +141,7 @@ func (s *Server) children() (pids []int) {
 // ask asks the server something, on a connection of its own.
 func (s *Server) ask(something func(context.Context, *pgx.Conn) error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := pgx.Connect(ctx, s.URL())
 	if err == nil {
