@@ -32,7 +32,7 @@ type Limit struct {
 // queue that is empty still takes one message, so that every stream moves.
 type Share struct{ used atomic.Int64 }
 
-// Used is how many bytes the queues hold.
+// Used is how many bytes the queues hold, and what is kept beside them.
 func (s *Share) Used() int64 { return s.used.Load() }
 
 // bytes is what a queue may hold now.
@@ -55,6 +55,7 @@ type Queue struct {
 	some    sync.Cond  // the consumer waits here
 	limit   Limit
 	size    int   // queued, or taken and not released
+	beside  int   // kept for the consumer elsewhere
 	passed  int64 // released
 	full    []*[]byte
 	closed  bool
@@ -119,12 +120,32 @@ func (q *Queue) Push(segs ...[]byte) error {
 	return nil
 }
 
+// Beside tells how many bytes of what the consumer is to have are kept elsewhere, such as a message that has begun to come.
+// They count for the limit and the share, as if they were queued, until another number is told or the queue is closed.
+func (q *Queue) Beside(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.ended() {
+		q.setBeside(n)
+	}
+}
+
+func (q *Queue) setBeside(n int) {
+	q.share(n - q.beside)
+	q.beside = n
+}
+
 // fits says whether n bytes may be queued now.
-func (q *Queue) fits(n int) bool { return q.size == 0 || n <= q.limit.bytes()-q.size }
+func (q *Queue) fits(n int) bool { return q.size == 0 || n <= q.limit.bytes()-q.size-q.beside }
 
 // resize takes note of n bytes more.
 func (q *Queue) resize(n int) {
 	q.size += n
+	q.share(n)
+}
+
+// share tells the share of n bytes more.
+func (q *Queue) share(n int) {
 	if s := q.limit.Share; s != nil {
 		s.used.Add(int64(n))
 	}
@@ -241,6 +262,7 @@ func (q *Queue) Close(err error) {
 	defer q.mu.Unlock()
 	if !q.closed && !q.aborted {
 		q.closed, q.err = true, err
+		q.setBeside(0)
 	}
 	q.some.Signal()
 	q.room.Signal()
@@ -257,6 +279,7 @@ func (q *Queue) Abort(err error) {
 		err = io.ErrClosedPipe
 	}
 	q.aborted, q.err = true, err
+	q.setBeside(0)
 	for _, c := range q.full {
 		q.resize(-len(*c))
 	}

@@ -249,6 +249,32 @@ func TestTakenBytesCount(t *testing.T) {
 	}
 }
 
+// What is kept beside a queue counts as what is in it, and no longer than the queue is open.
+func TestBytesBesideCount(t *testing.T) {
+	for _, end := range []func(*Queue){func(q *Queue) { q.Close(nil) }, func(q *Queue) { q.Abort(nil) }} {
+		var share Share
+		f := func(q *Queue, n int, fits bool, used int64) {
+			t.Helper()
+			if q.Fits(n) != fits || share.Used() != used {
+				t.Errorf("%d bytes fit: %v, with %d in the share; want %v and %d", n, q.Fits(n), share.Used(), fits, used)
+			}
+		}
+		q := New(Limit{Own: 8, Total: 100, Share: &share})
+		q.Push([]byte("ab"))
+		q.Beside(4)
+		f(q, 2, true, 6)
+		f(q, 3, false, 6)
+		q.Beside(9)
+		f(q, 0, false, 11)
+		take(t, q)
+		f(q, 100, true, 9) // nothing is queued: whatever it is may come
+		q.Beside(3)
+		end(q)
+		q.Beside(3) // too late
+		f(q, 1, true, 0)
+	}
+}
+
 // As the share fills up each queue may hold less, but every one takes a message when it is empty.
 func TestShareIsDividedAsItFillsUp(t *testing.T) {
 	const own, total, message = 64, 1024, 4

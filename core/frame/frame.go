@@ -104,6 +104,10 @@ type Splitter interface {
 	// for a time. The frame that Next gave last is no longer valid.
 	Spare()
 
+	// Begun is how many bytes are kept of a frame that has begun. It is asked when
+	// Next has answered false.
+	Begun() int
+
 	// Reset makes the splitter ready for another stream. It keeps small buffers
 	// and lets large ones go.
 	Reset()
@@ -154,6 +158,14 @@ func (w *window) Spare() {
 	} else if cap(w.carry) > len(w.carry)+len(w.carry)/4 {
 		w.carry = bytes.Clone(w.carry)
 	}
+}
+
+// Begun is described at Splitter.
+func (w *window) Begun() int {
+	if w.given {
+		return 0
+	}
+	return len(w.carry)
 }
 
 func (w *window) reset() {

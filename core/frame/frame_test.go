@@ -291,12 +291,15 @@ func TestSpareHoldsNoMoreThanIsBegun(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 	}
-	if s.Spare(); len(s.carry) != 9000 || cap(s.carry) > 12000 {
-		t.Errorf("%d bytes in %d for a frame that is begun", len(s.carry), cap(s.carry))
+	if s.Spare(); s.Begun() != 9000 || len(s.carry) != 9000 || cap(s.carry) > 12000 {
+		t.Errorf("%d bytes in %d for a frame that is begun, said to be %d", len(s.carry), cap(s.carry), s.Begun())
 	}
 	s.Feed([]byte("\n\n"))
 	if _, ok, err := s.Next(); !ok || err != nil {
 		t.Fatal(ok, err)
+	}
+	if s.Begun() != 0 {
+		t.Errorf("%d bytes are begun behind a frame that was given", s.Begun())
 	}
 	if s.Spare(); s.carry != nil {
 		t.Errorf("%d bytes are kept of a frame that was given", cap(s.carry))

@@ -191,12 +191,12 @@ func (c *Call) Narrow() {
 	}
 }
 
-// Ahead is how many bytes of a lean answer may be held before Next is called, and are by HTTP/2, or come with it.
-func (c *Call) Ahead() int {
+// Ahead is how many bytes of a lean answer Next may give, and how many may be held here before it is called.
+func (c *Call) Ahead() (next, held int) {
 	if c.far != nil {
 		return c.far.Ahead()
 	}
-	return upstreamBuffer
+	return upstreamBuffer, 0
 }
 
 // Spare gives the read buffer of a lean answer back until more is asked for. What Next gave last is no longer valid.

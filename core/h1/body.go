@@ -49,9 +49,24 @@ func (x *exchange) Body(limit int64) ([]byte, error) {
 
 // ForgetBody leaves a large body to the collector, whoever looks at it still. Others go back to their pool with the exchange.
 func (x *exchange) ForgetBody() {
+	x.bodyGone = true
 	if x.body != nil && len(x.body.b) > largeBlock {
 		x.body = nil
 	}
+}
+
+// Spare moves the head to memory of its own, and leaves all that the request was read to to the collector: whoever still looks
+// at the head as it was sees what was there.
+func (x *exchange) Spare() {
+	c := x.c
+	if x.spared || !x.bodyGone || x.broken || !x.bodyDone && x.head.Length != 0 || c.r < c.w {
+		return
+	}
+	x.spared = true
+	x.head.move()
+	c.work.fields = x.head.Fields // which may have outgrown them
+	x.body, c.big, c.prev = nil, nil, nil
+	c.work.buf, c.buf, c.r, c.w, c.headEnd = nil, nil, 0, 0, 0
 }
 
 // pace reads a body that must come at no less than its rate, once its grace is over.

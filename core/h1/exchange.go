@@ -24,6 +24,9 @@ type Exchange interface {
 	Body(limit int64) ([]byte, error)
 	// ForgetBody ends the validity of what Body gave, so that the memory of a large one is free while the answer is on its way.
 	ForgetBody()
+	// Spare lets go of all memory that the answer does not need, for one that takes its time, once the body has been forgotten.
+	// Nobody else may be at the head meanwhile.
+	Spare()
 	// Commit sets status and fields of the answer, complete "Name: value\r\n" lines that the caller has checked. A
 	// length of 0 or more is the body's; -1 is chunked. Nothing is sent before the first Write, Flush or End: head and
 	// first bytes leave in one write. Framing, Date and Connection are added here.
@@ -68,6 +71,8 @@ type exchange struct {
 	broken   bool // the request's framing cannot be trusted
 	bodyRead bool // Body was called
 	bodyDone bool // all of the request's body has been read
+	bodyGone bool // ForgetBody was called
+	spared   bool // so was Spare: there is no buffer
 	body     *block
 
 	committed bool

@@ -37,6 +37,30 @@ type Head struct {
 // Get gives the first value of a field by its lower-case name; nil where it is absent.
 func (h *Head) Get(lower string) []byte { return get(h.Fields, lower) }
 
+// move copies the head to memory of its own size.
+func (h *Head) move() {
+	n := len(h.Method) + len(h.Target) + len(h.Host)
+	for i := range h.Fields {
+		n += len(h.Fields[i].Name) + len(h.Fields[i].Value)
+	}
+	b := make([]byte, 0, n)
+	for _, p := range [...]*[]byte{&h.Method, &h.Target, &h.Host} {
+		b = moveTo(b, p)
+	}
+	for i := range h.Fields {
+		b = moveTo(b, &h.Fields[i].Name)
+		b = moveTo(b, &h.Fields[i].Value)
+	}
+}
+
+// moveTo copies p behind what is in b, which has room for it.
+func moveTo(b []byte, p *[]byte) []byte {
+	n := len(b)
+	b = append(b, *p...)
+	*p = b[n:len(b):len(b)]
+	return b
+}
+
 func get(fields []Field, lower string) []byte {
 	for i := range fields {
 		if f := &fields[i]; is(f.Name, lower) {

@@ -233,6 +233,9 @@ func (x *webExchange) Body(limit int64) ([]byte, error) {
 // ForgetBody does nothing: the body is its reader's alone.
 func (x *webExchange) ForgetBody() {}
 
+// Spare does nothing: what the request was read to is the standard library's.
+func (x *webExchange) Spare() {}
+
 // webPace holds a body to its least rate, as pace does.
 type webPace struct {
 	x     *webExchange

@@ -256,7 +256,7 @@ func (s *Server) getWork() *work {
 	if w, ok := s.works.Get().(*work); ok {
 		return w
 	}
-	return &work{buf: make([]byte, bufferSize)}
+	return new(work)
 }
 
 func (s *Server) putWork(w *work) {
@@ -271,6 +271,11 @@ func (s *Server) putWork(w *work) {
 func (c *conn) room() []byte {
 	if c.work == nil {
 		c.work = c.srv.getWork()
+	}
+	if c.buf == nil {
+		if c.work.buf == nil {
+			c.work.buf = make([]byte, bufferSize)
+		}
 		c.buf = c.work.buf
 	}
 	return c.buf[c.w:]

@@ -47,10 +47,14 @@ func (y *body) empty() *block {
 	if b, ok := y.pool().Get().(*block); ok {
 		return b
 	}
+	return &block{make([]byte, 0, y.blockSize())}
+}
+
+func (y *body) blockSize() int {
 	if y.large {
-		return &block{make([]byte, 0, largeBlock)}
+		return largeBlock
 	}
-	return &block{make([]byte, 0, smallBlock)}
+	return smallBlock
 }
 
 // next gives the oldest bytes; nil: there are none.

@@ -331,11 +331,11 @@ func (s *Stream) Narrow() {
 	s.narrow = true
 }
 
-// Ahead is how many bytes of the answer may be here before Next is called.
-func (s *Stream) Ahead() int {
+// Ahead is how many bytes Next may give, and how many of the answer may be here before it is called, those among them.
+func (s *Stream) Ahead() (next, held int) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	return s.window - s.taken
+	return s.body.blockSize(), s.window - s.taken
 }
 
 // Trailers are the fields behind the body, once that has ended.

@@ -157,7 +157,7 @@ func TestUnreadStreamIsPaused(t *testing.T) {
 			t.Errorf("the other: %q, %v", text, err)
 		}
 		p.wants("head 3 /a, end 3")
-		if n := s.Ahead(); n != FirstWindow {
+		if _, n := s.Ahead(); n != FirstWindow {
 			t.Errorf("%d bytes may be ahead, want %d", n, FirstWindow)
 		}
 		s.Close()
@@ -193,7 +193,7 @@ func TestWindowFollowsTheReader(t *testing.T) {
 			}
 			takes(t, s, take)
 			p.wants(want)
-			if n := s.Ahead(); n != ahead {
+			if _, n := s.Ahead(); n != ahead {
 				t.Errorf("%d bytes may be ahead, want %d", n, ahead)
 			}
 		}

@@ -134,14 +134,15 @@ func (s *streaming) makeRoom() {
 		return
 	}
 	s.call.Narrow()
-	n := s.call.Ahead()
-	if !s.client.Full(n) {
+	n, here := s.call.Ahead()
+	if !s.client.Full(n, here+s.pipe.Begun()) {
 		return
 	}
 	s.pipe.Spare()
 	if s.body.decoder == nil {
 		s.call.Spare()
 	}
+	s.Exchange.Spare()
 	s.client.Await(n)
 }
 

@@ -187,8 +187,11 @@ func cut(segs [][]byte, n int) (before, after [][]byte) {
 // Slow says whether the client has once not taken at once what it was given.
 func (c *Client) Slow() bool { return c.queue != nil }
 
-// Full says whether so much is queued for a slow client that n bytes more have no room.
-func (c *Client) Full(n int) bool { return !c.queue.Fits(n) }
+// Full says whether so much is queued for a slow client, and kept for it elsewhere, that n bytes more have no room.
+func (c *Client) Full(n, elsewhere int) bool {
+	c.queue.Beside(elsewhere)
+	return !c.queue.Fits(n)
+}
 
 // Await waits until n bytes more have room. A client that takes nothing for too long is given up.
 func (c *Client) Await(n int) {

@@ -48,6 +48,9 @@ func (p *Passage) Progress() (content, done bool) { return p.content, p.done }
 // Tally gives what has been seen of usage and of the reason of the end.
 func (p *Passage) Tally() (sdk.Usage, sdk.Reason) { return Told(p.obs.Usage()), p.obs.Finish() }
 
+// Begun is how much is kept of a frame that has begun.
+func (p *Passage) Begun() int { return p.split.Begun() }
+
 // Spare lets go of the frames that were copied.
 func (p *Passage) Spare() {
 	p.segs, p.scratch, p.frame = nil, nil, frame.Frame{}

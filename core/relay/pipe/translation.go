@@ -78,6 +78,9 @@ func (t *Translation) Tally() (sdk.Usage, sdk.Reason) { return Told(t.usage), t.
 // Tokens reckons by the text.
 func (t *Translation) Tokens() int64 { return (t.text + tokenBytes - 1) / tokenBytes }
 
+// Begun is how much is kept of a frame that has begun.
+func (t *Translation) Begun() int { return t.split.Begun() }
+
 // Spare lets go of the frames, the events and what was written of them.
 func (t *Translation) Spare() {
 	t.frames, t.arena, t.events, t.out = nil, nil, nil, nil
