@@ -29,6 +29,8 @@ type Pipe interface {
 	Tokens() int64
 	// Failer gives what may know how a failure is written at this place of the stream; see dialect.Failer.
 	Failer() any
+	// Begun is how many bytes are kept of a frame that has begun, until all of it has come.
+	Begun() int
 	// Spare lets the memory go that the last piece lies in, while nothing more is fed for a time.
 	Spare()
 	Close()
