@@ -225,7 +225,7 @@ func TestWaitingHasALimit(t *testing.T) {
 	}
 	first := make(chan error)
 	go func() {
-		_, _, err := fetch(p, Limits{Connect: 10 * time.Second, Idle: time.Millisecond})
+		_, _, err := fetch(p, Limits{Connect: 10 * time.Second, Idle: 100 * time.Millisecond})
 		first <- err
 	}()
 	for waiting := 0; waiting == 0; {
@@ -486,7 +486,7 @@ func TestUpstreamHTTP2Limits(t *testing.T) {
 		}
 	}
 	f("/silent", Limits{FirstByte: 200 * time.Millisecond}, true, late("head"))
-	f("/half", Limits{FirstByte: 10 * time.Second, Idle: 20 * time.Millisecond}, true, late("body"))
+	f("/half", Limits{FirstByte: 10 * time.Second, Idle: 100 * time.Millisecond}, true, late("body"))
 	f("/abort", Limits{}, false, func(err error) bool { return err != io.EOF && err != nil })
 }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -13,11 +14,6 @@ import (
 
 // TestWhyUnreached: what a client is told of a connection that could not be opened, and that no address is in it.
 func TestWhyUnreached(t *testing.T) {
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing.Close()
 	garbage, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +29,9 @@ func TestWhyUnreached(t *testing.T) {
 			c.Close()
 		}
 	}()
-	f := func(target h1.Target, want string) {
+	f := func(target h1.Target, o h1.PoolOptions, want string) {
 		t.Helper()
-		p := h1.NewPool(target, h1.PoolOptions{})
+		p := h1.NewPool(target, o)
 		defer p.Close()
 		var c h1.Call
 		defer c.Close()
@@ -44,9 +40,12 @@ func TestWhyUnreached(t *testing.T) {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
-	f(h1.Target{Host: refusing.Addr().String(), Name: "x"}, "the provider could not be reached")
-	f(h1.Target{Host: garbage.Addr().String(), Name: "x", TLS: &tls.Config{ServerName: "x"}}, "the TLS handshake with the provider failed")
-	f(h1.Target{Host: "no.such.host.invalid:80", Name: "x"}, "the name of the provider's host is not known")
+	unknown := func(context.Context, string, string) (net.Conn, error) { // whatever the machine's resolver would say
+		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "secret.example", IsNotFound: true}}
+	}
+	f(h1.Target{Host: "127.0.0.1:1", Name: "x"}, h1.PoolOptions{}, "the provider could not be reached")
+	f(h1.Target{Host: garbage.Addr().String(), Name: "x", TLS: &tls.Config{ServerName: "x"}}, h1.PoolOptions{}, "the TLS handshake with the provider failed")
+	f(h1.Target{Host: "x:80", Name: "x"}, h1.PoolOptions{Dial: unknown}, "the name of the provider's host is not known")
 	full := &h1.CallError{Phase: "connect", Err: &net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", Name: "secret.example"}}}
 	if got := whyUnreached(full); strings.Contains(got, "secret") || got != "the name of the provider's host could not be looked up" {
 		t.Errorf("a resolver that fails: %q", got)
