@@ -87,6 +87,9 @@ func (d *echoDecoder) End(out *Events) error {
 	return nil
 }
 
+// limit is how long a write or a call may take: the machine may be busy.
+const limit = 20 * time.Second
+
 // caller serves p over a socket pair and gives the asking side.
 func caller(t testing.TB, p Provider) *wire.Caller {
 	t.Helper()
@@ -104,7 +107,7 @@ func caller(t testing.TB, p Provider) *wire.Caller {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- ServeConn(p, conns[0]) }()
-	c := wire.NewCaller(conns[1], time.Second)
+	c := wire.NewCaller(conns[1], limit)
 	t.Cleanup(func() {
 		c.Close()
 		if err := <-ended; err != nil {
@@ -116,7 +119,7 @@ func caller(t testing.TB, p Provider) *wire.Caller {
 
 func ask(t testing.TB, c *wire.Caller, f wire.Frame) (wire.Op, []byte) {
 	t.Helper()
-	op, body, err := c.Call(f, nil, 5*time.Second)
+	op, body, err := c.Call(f, nil, limit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func playOn(t *testing.T, u *upstream, path, fault string, stream bool) played {
 	}
 	patience := 20 * time.Second
 	if strings.HasPrefix(fault, "stall") { // it has said by then what it says
-		patience = 300 * time.Millisecond
+		patience = time.Second
 	}
 	conn.SetReadDeadline(time.Now().Add(patience))
 	resp, err := http.ReadResponse(bufio.NewReader(conn), req)
