@@ -160,6 +160,9 @@ type Auth struct {
 	Kind   string `json:"kind,omitempty"`   // header (default), none, signer, token: the last two call Authorize
 	Header string `json:"header,omitempty"` // Authorization
 	Format string `json:"format,omitempty"` // Bearer {api_key}
+	// Members are the sets of a credential's members of which Authorize needs one whole. A configuration whose credential
+	// has none of them, nor what Format names, is refused; where this is empty, Authorize alone says what is missing.
+	Members [][]string `json:"members,omitempty"`
 }
 
 // Capabilities says what models can do; names are of the closed list tools, parallel_tools, images, audio, documents,

@@ -109,16 +109,23 @@ keys: [{name: test, secret: `+testKey+`}]
 	f("keyed", "/openai/v1/chat/completions", "api-key", "azure-key-1", "Authorization")
 	f("dated", "/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21", "Authorization", "Bearer entra", "api-key")
 
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "penstock.yaml"), []byte(`
-providers: {azure: {plugin: openai, preset: azure, credentials: [{name: main, api_key: k}]}}
-models: {gpt: {deployments: [{provider: azure, model: gpt}]}}
+	refused := func(provider, want string) {
+		t.Helper()
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "penstock.yaml"), []byte(`providers: {cloud: `+provider+`}
+models: {gpt: {deployments: [{provider: cloud, model: gpt}]}}
 keys: [{name: test, secret: `+testKey+`}]
 `), 0o600); err != nil {
-		t.Fatal(err)
+			t.Fatal(err)
+		}
+		out, stderr, code := runProgram(t, dir, "validate", "penstock.yaml")
+		if code != exitInvalid || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d: %s%s\nwant %s", provider, code, out, stderr, want)
+		}
 	}
-	out, stderr, code := runProgram(t, dir, "validate", "penstock.yaml")
-	if code != exitInvalid || !strings.Contains(stderr, "want the address of the service") {
-		t.Errorf("azure without a resource: exit code %d: %s%s", code, out, stderr)
-	}
+	refused("{plugin: openai, preset: azure, credentials: [{name: main, api_key: k}]}", "want the address of the service")
+	refused("{plugin: openai, preset: azure, config: {resource: r}, credentials: [{name: main, tenant_id: t, client_id: c}]}",
+		`penstock.yaml:1:89: providers.cloud.credentials[0]: credential "main": want api_key, or access_token, or tenant_id and client_id and client_secret`)
+	refused("{plugin: bedrock, credentials: [{name: main, access_key_id: k}]}", "want api_key, or access_key_id and secret_access_key")
+	refused("{plugin: anthropic, preset: vertex, config: {project: p}, credentials: [{name: main, api_key: k}]}", "want service_account, or access_token")
 }

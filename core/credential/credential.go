@@ -44,28 +44,56 @@ func (s Secret) Mark() string {
 // patience bounds how long the plugin may take for headers, the network included.
 const patience = 10 * time.Second
 
+// Check says which members a secret lacks. Where the plugin makes the header and does not say what it needs, that is
+// left to it.
+func Check(a sdk.Auth, s Secret) error {
+	sets := a.Members
+	if a.Header != "" {
+		named, _ := written(a.Format, func(string) string { return "" })
+		sets = append([][]string{named}, sets...)
+	}
+	if len(a.Members) == 0 && (a.Kind == "signer" || a.Kind == "token") {
+		return nil
+	}
+	var wanted []string
+	for _, set := range sets {
+		if !slices.ContainsFunc(set, func(name string) bool { return s.Values[name] == "" }) {
+			return nil
+		}
+		wanted = append(wanted, strings.Join(set, " and "))
+	}
+	return fmt.Errorf("want %s", strings.Join(wanted, ", or "))
+}
+
 // Line is the header line of a credential that needs no plugin; ok is false where the secret lacks a member that the
 // format names.
 func Line(a sdk.Auth, s Secret) (line []byte, ok bool, err error) {
 	if a.Header == "" {
 		return nil, false, nil
 	}
-	value, rest := "", a.Format
-	for {
-		text, after, found := strings.Cut(rest, "{")
-		value += text
-		if !found {
-			break
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		member, there := s.Values[name]
-		if !closed || !there || member == "" {
-			return nil, false, nil
-		}
-		value, rest = value+member, tail
+	named, value := written(a.Format, func(name string) string { return s.Values[name] })
+	if slices.ContainsFunc(named, func(name string) bool { return s.Values[name] == "" }) {
+		return nil, false, nil
 	}
 	line, err = appendHeader(nil, sdk.Header{Name: a.Header, Value: value})
 	return line, err == nil, err
+}
+
+// written gives the members that a format names, and the text with what they are put for.
+func written(format string, value func(name string) string) (named []string, text string) {
+	for {
+		plain, after, found := strings.Cut(format, "{")
+		text += plain
+		if !found {
+			return named, text
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			name = "{" + after // no member has this name
+		}
+		named = append(named, name)
+		text, format = text+value(name), tail
+	}
 }
 
 // framing are the fields that say how a message is sent, which no credential may.

@@ -45,6 +45,35 @@ func TestLine(t *testing.T) {
 	}
 }
 
+func TestCheck(t *testing.T) {
+	f := func(a sdk.Auth, want string, members ...string) {
+		t.Helper()
+		s := Secret{Values: map[string]string{"empty": ""}}
+		for _, name := range members {
+			s.Values[name] = "v"
+		}
+		got := ""
+		if err := Check(a, s); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%+v with %q: %q, want %q", a, members, got, want)
+		}
+	}
+	plain := sdk.Auth{Header: "x", Format: "Key {a}:{empty}"}
+	f(plain, "want a and empty", "a")
+	f(sdk.Auth{Header: "x", Format: "{a}"}, "", "a", "b")
+	f(sdk.Auth{Header: "x", Format: "constant"}, "")
+	f(sdk.Auth{Header: "x", Format: "{a"}, "want {a", "a")
+	signs := sdk.Auth{Kind: "signer", Header: "x", Format: "{a}", Members: [][]string{{"id", "key"}, {"token"}}}
+	f(signs, "want a, or id and key, or token", "id")
+	f(signs, "", "id", "key")
+	f(signs, "", "token")
+	f(signs, "", "a")
+	f(sdk.Auth{Kind: "token", Members: [][]string{{"empty"}}}, "want empty")
+	f(sdk.Auth{Kind: "token", Header: "x", Format: "{a}"}, "")
+}
+
 func TestMark(t *testing.T) {
 	of := func(values map[string]string) string {
 		return Secret{Provider: "p", Name: "main", Values: values}.Mark()

@@ -236,11 +236,10 @@ func (c *compilation) connect(p *config.Provider, cat *catalog.Provider, base st
 		}
 		cat.Credentials = append(cat.Credentials, catalog.Credential{Name: cr.Name, Values: values})
 	}
-	if made.credentials, err = c.authorize(cat, process); err != nil {
-		c.fail(at+".credentials", "credentials: [{name: main, api_key: \"${…}\"}]", "%v", err)
-		return
+	var authorized bool
+	if made.credentials, authorized = c.authorize(cat, process); authorized {
+		c.providers[p.ID] = made
 	}
-	c.providers[p.ID] = made
 }
 
 // addresses gives the provider's base URLs; nil where one is none.

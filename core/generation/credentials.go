@@ -14,26 +14,28 @@ import (
 
 // authorize makes what authorizes the provider's requests, for each of its credentials. A provider that wants a credential
 // may have none where callers can bring their own.
-func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process) ([]*relay.Credential, error) {
+func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process) (list []*relay.Credential, ok bool) {
 	if !wantsCredential(&p.Auth) {
-		return nil, nil
+		return nil, true
 	}
+	at := "providers." + p.ID + ".credentials"
 	if len(p.Credentials) == 0 {
 		if !c.bringable(p.ID) {
-			return nil, fmt.Errorf("the provider wants a credential")
+			c.fail(at, "credentials: [{name: main, api_key: \"${…}\"}]", "the provider wants a credential")
+			return nil, false
 		}
 		c.gen.tenants.keyless = append(c.gen.tenants.keyless, p.ID)
 	}
-	var list []*relay.Credential
-	for _, cr := range p.Credentials {
+	for i, cr := range p.Credentials {
 		made, release, err := c.credential(p, process, cr)
 		if err != nil {
-			return nil, err
+			c.fail(fmt.Sprintf("%s[%d]", at, i), "", "%v", err)
+			continue
 		}
 		c.keep(release)
 		list = append(list, made)
 	}
-	return list, nil
+	return list, len(list) == len(p.Credentials)
 }
 
 // wantsCredential says whether requests must be authorized.
@@ -58,14 +60,15 @@ func (c *compilation) bringable(provider string) bool {
 func (b *Builder) credential(p *catalog.Provider, from credential.Authorizer, cr catalog.Credential) (*relay.Credential, release, error) {
 	secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
 	a, made := p.Auth, &relay.Credential{Name: cr.Name, Account: cr.Name + " (" + secret.Mark() + ")"}
+	if err := credential.Check(a, secret); err != nil {
+		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
+	}
 	line, ok, err := credential.Line(a, secret)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
 	case ok:
 		made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
-	case a.Kind == "" || a.Kind == "header":
-		return nil, nil, fmt.Errorf("credential %q: want the members that %q names", cr.Name, a.Format)
 	case a.Kind == "token":
 		token, release := b.tokens.Acquire(from, secret, b.Log)
 		made.Authorize = func(*relay.Signing) ([]byte, error) { return token.Fields() }

@@ -44,7 +44,7 @@ func (*provider) Manifest() sdk.Manifest {
 		Auth: sdk.Auth{Kind: "header", Header: "x-api-key", Format: "{api_key}"},
 		// What it calls for depends on the project: Configure says the rest.
 		Presets: map[string]sdk.Preset{"vertex": {
-			BaseURL: "https://aiplatform.googleapis.com/v1", Auth: &sdk.Auth{Kind: "token"},
+			BaseURL: "https://aiplatform.googleapis.com/v1", Auth: onGoogle(),
 			Source: "https://platform.claude.com/docs/en/api/claude-on-vertex-ai",
 		}},
 		Capabilities: capabilities(),

@@ -64,7 +64,7 @@ func (p *provider) Configure(id string, config []byte) (sdk.Configured, error) {
 	if p.vertex[id] = s.Project != ""; !p.vertex[id] {
 		return sdk.Configured{}, nil
 	}
-	return sdk.Configured{BaseURL: s.address(), Dialects: []sdk.Dialect{onVertex()}, Auth: &sdk.Auth{Kind: "token"}}, nil
+	return sdk.Configured{BaseURL: s.address(), Dialects: []sdk.Dialect{onVertex()}, Auth: onGoogle()}, nil
 }
 
 // isVertex says whether provider id stands for Vertex AI.
@@ -102,6 +102,9 @@ func onVertex() sdk.Dialect {
 		},
 	}
 }
+
+// onGoogle is how Vertex AI is asked: by tokens that the plugin fetches.
+func onGoogle() *sdk.Auth { return &sdk.Auth{Kind: "token", Members: oauth.GoogleMembers()} }
 
 // Authorize gives the header for Vertex AI. The credential holds service_account, the text of a key file for which a token
 // is fetched, or access_token.

@@ -68,7 +68,8 @@ func (*provider) Manifest() sdk.Manifest {
 			{Name: embeddingsDialect, Path: "/model/{model_segment}/invoke"},
 		},
 		// A Bedrock API key is a header like others (https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html).
-		Auth:         sdk.Auth{Kind: "signer", Header: "Authorization", Format: "Bearer {api_key}"},
+		Auth: sdk.Auth{Kind: "signer", Header: "Authorization", Format: "Bearer {api_key}",
+			Members: [][]string{{"access_key_id", "secret_access_key"}}},
 		Capabilities: capabilities(),
 		Errors:       knownErrors(),
 		ConfigSchema: json.RawMessage(configSchema),

@@ -11,7 +11,7 @@ import (
 // vertexAuth is what Vertex AI takes: an API key, or a token that Authorize fetches
 // (https://cloud.google.com/vertex-ai/generative-ai/docs/start/api-keys).
 func vertexAuth() *sdk.Auth {
-	return &sdk.Auth{Kind: "token", Header: "x-goog-api-key", Format: "{api_key}"}
+	return &sdk.Auth{Kind: "token", Header: "x-goog-api-key", Format: "{api_key}", Members: oauth.GoogleMembers()}
 }
 
 // vertexHost gives the host that serves a location: a region, a multi-region, or global

@@ -135,7 +135,10 @@ const azureProperties = `
 
 // azureAuth is a key in a header of its own, or else an Entra token
 // (https://learn.microsoft.com/azure/ai-foundry/openai/reference#authentication).
-func azureAuth() *sdk.Auth { return &sdk.Auth{Kind: "token", Header: "api-key", Format: "{api_key}"} }
+func azureAuth() *sdk.Auth {
+	return &sdk.Auth{Kind: "token", Header: "api-key", Format: "{api_key}",
+		Members: [][]string{{"access_token"}, {"tenant_id", "client_id", "client_secret"}}}
+}
 
 // azureHost stands where the resource is not known; the gateway then wants a base_url.
 const azureHost = "https://<resource>.openai.azure.com"

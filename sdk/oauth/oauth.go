@@ -75,6 +75,9 @@ func Google(ctx context.Context, credential map[string]string) (Token, error) {
 	return Token{}, errors.New("credential: want service_account, the text of a key file, or access_token")
 }
 
+// GoogleMembers are the members of a credential that Google goes by, for [sdk.Auth].
+func GoogleMembers() [][]string { return [][]string{{"service_account"}, {"access_token"}} }
+
 // Client is a program that is known to an authorization server.
 type Client struct {
 	ID, Secret string
