@@ -200,6 +200,10 @@ func TestHang(t *testing.T) {
 				var e Encoded
 				wantFailure(t, p.Encode(request("m", "x"), &e), sdk.PluginFailed, "did not answer in time")
 			}
+			for p.status().PID == first { // where this test is late itself, more are missed
+				var e Encoded
+				p.Encode(request("m", "x"), &e)
+			}
 		}
 		until(t, "another process", func() bool { s := p.status(); return s.PID != first && s.State == StateRunning })
 		if s := p.status(); !strings.Contains(s.Error, "hung: ") {
@@ -210,6 +214,25 @@ func TestHang(t *testing.T) {
 	f("good", Options{Ping: 200 * time.Millisecond})
 	f("streamed", Options{Ping: 200 * time.Millisecond})
 	f("good", Options{Call: 200 * time.Millisecond, Ping: limit})
+}
+
+// TestHangOfALateHost: where this process is late itself a plugin that hangs is given more time, but not for ever.
+func TestHangOfALateHost(t *testing.T) {
+	f := func(always bool, ping time.Duration, within string) {
+		t.Helper()
+		h := newHost(t, Options{Ping: ping})
+		h.self = late(always)
+		p := acquire(t, h, "good", AcquireOptions{})
+		defer p.Release()
+		first := pid(t, p)
+		stop(t, first)
+		until(t, "another process", func() bool { s := p.status(); return s.PID != first && s.State == StateRunning })
+		if s := p.status(); !strings.Contains(s.Error, "hung: no sign of life within "+within) {
+			t.Errorf("late %v: %s, want within %s", always, s.Error, within)
+		}
+	}
+	f(true, 200*time.Millisecond, "1s")
+	f(false, time.Second, "1s")
 }
 
 // TestCloseHung closes the host over a stopped process and a call that never returns.

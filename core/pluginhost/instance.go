@@ -32,8 +32,11 @@ type instance struct {
 	manifest *sdk.Manifest
 	// readsErrors says that the plugin reads error bodies: asking is of use.
 	readsErrors bool
-	slots       chan struct{}          // a place for each call in flight
-	misses      atomic.Int32           // calls in a row that got no reply in time
+	slots       chan struct{} // a place for each call in flight
+	misses      atomic.Int32  // calls in a row that got no reply in time
+	self        *lateness
+	heard       uint64                 // answers when a sign of life was asked for last; as silences of the goroutine that watches
+	silences    int                    // signs of life in a row that did not come
 	cause       atomic.Pointer[string] // why we ended it; nil: it ended itself
 }
 
@@ -44,6 +47,10 @@ const (
 	graceTime     = 500 * time.Millisecond // to leave on its own after the end of the data plane
 	cleanupTime   = time.Second
 	missesAllowed = 3
+
+	// patience is how many times as many calls and signs of life are missed before a process is killed while the gateway
+	// itself is late.
+	patience = 5
 )
 
 // passed are the only variables of our environment that a plugin sees: provider keys may stand in others.
@@ -61,7 +68,7 @@ func environment() []string {
 
 // start runs the program and greets it.
 func (p *Process) start(ctx context.Context) (*instance, error) {
-	in := &instance{slots: make(chan struct{}, ownSlots)}
+	in := &instance{self: p.host.self, slots: make(chan struct{}, ownSlots)}
 	err := in.start(ctx, p)
 	if err == nil {
 		in.manifest, err = in.describe(ctx, p)
@@ -211,22 +218,33 @@ func (in *instance) describe(ctx context.Context, p *Process) (*sdk.Manifest, er
 	return m, err
 }
 
-// alive asks for a sign of life.
+// alive asks for a sign of life, for which any answer is taken that has come since it was asked last.
 func (in *instance) alive(limit time.Duration) error {
 	err := in.plane.Ping(limit)
+	heard := in.plane.Heard()
+	late, silent := in.self.late(time.Now()), heard == in.heard
+	in.heard = heard
 	switch {
-	case errors.Is(err, wire.ErrTimeout):
-		return in.condemn(fmt.Sprintf("hung: no sign of life within %v", limit))
 	case errors.Is(err, wire.ErrGone):
 		return in.reason()
+	case !errors.Is(err, wire.ErrTimeout) || !silent: // busy is alive
+		in.silences = 0
+		return nil
 	}
-	return nil // busy is alive
+	if in.silences++; late && in.silences < patience {
+		return nil
+	}
+	return in.condemn(fmt.Sprintf("hung: no sign of life within %v", time.Duration(in.silences)*limit))
 }
 
 // missed counts a call without a reply in time. After some in a row the process is killed.
 func (in *instance) missed(limit time.Duration) {
-	if in.misses.Add(1) >= missesAllowed {
-		in.condemn(fmt.Sprintf("hung: %d calls in a row without a reply within %v", missesAllowed, limit))
+	allowed := int32(missesAllowed)
+	if in.self.late(time.Now()) {
+		allowed *= patience
+	}
+	if n := in.misses.Add(1); n >= allowed {
+		in.condemn(fmt.Sprintf("hung: %d calls in a row without a reply within %v", n, limit))
 		in.plane.Close()
 	}
 }

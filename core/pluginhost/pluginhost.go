@@ -38,7 +38,8 @@ type Options struct {
 	Start time.Duration
 	// Drain bounds how long a process that is let go of may go on with its calls; 0 is 30 s.
 	Drain time.Duration
-	// Ping is how often an idle process is asked for a sign of life, and how long that may take; 0 is 1 s.
+	// Ping is how often a process is asked for a sign of life, and how long that may take; 0 is 1 s. While the gateway is
+	// short of processors itself, several may be missed.
 	Ping time.Duration
 }
 
@@ -61,6 +62,7 @@ func (o *Options) fill() {
 type Host struct {
 	opt    Options
 	forker *forker
+	self   *lateness
 	wg     sync.WaitGroup // of supervisors, and of what cleans up behind them
 
 	mu        sync.Mutex // guards what follows, and Process.refs
@@ -84,7 +86,7 @@ type key struct {
 // New makes a host. It must be closed.
 func New(o Options) *Host {
 	o.fill()
-	return &Host{opt: o, forker: newForker(), processes: make(map[key]*Process)}
+	return &Host{opt: o, forker: newForker(), self: newLateness(time.Now(), schedulingWaits), processes: make(map[key]*Process)}
 }
 
 // ErrPin says that an executable is not the one that it was pinned to.

@@ -13,6 +13,7 @@ type Caller struct {
 	conn    carrier
 	slots   chan struct{} // one for each call in flight
 	ids     atomic.Uint64
+	heard   atomic.Uint64 // answers
 	streams atomic.Uint32
 	waiters sync.Pool // of *waiter
 	done    chan struct{}
@@ -70,6 +71,9 @@ func (c *Caller) Err() error {
 	defer c.mu.Unlock()
 	return c.err
 }
+
+// Heard is how many answers have come, those among them that came too late.
+func (c *Caller) Heard() uint64 { return c.heard.Load() }
 
 // Call asks and waits for the answer, no longer than limit. The answer's body is put into the memory of reply, or into
 // more where it is too small. An answer of another kind than Fault and the one that belongs to op ends the plane.
@@ -152,6 +156,7 @@ func (c *Caller) read() {
 
 // answer gives one answer to its call. One that nobody waits for any more came too late.
 func (c *Caller) answer(f *Frame) error {
+	c.heard.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.pending[f.Call]
