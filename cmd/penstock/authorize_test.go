@@ -182,7 +182,7 @@ keys: [{name: test, secret: `+testKey+`}]
 type google struct {
 	*httptest.Server
 	issued   atomic.Int32
-	lifetime atomic.Int32 // seconds
+	lifetime atomic.Int32 // of the next token, in seconds; those after it last an hour
 	refuses  atomic.Bool
 	key      *rsa.PrivateKey
 }
@@ -200,7 +200,7 @@ func newGoogle(t *testing.T) *google {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"access_token":"ya29.%d","token_type":"Bearer","expires_in":%d}`, g.issued.Add(1), g.lifetime.Load())
+		fmt.Fprintf(w, `{"access_token":"ya29.%d","token_type":"Bearer","expires_in":%d}`, g.issued.Add(1), g.lifetime.Swap(3600))
 	}))
 	t.Cleanup(g.Close)
 	return g
@@ -266,11 +266,11 @@ keys: [{name: test, secret: ` + testKey + `}]
 	}
 }
 
-// TestTokenIsRenewed renews a token that ends in five minutes and a second, and serves on when renewal fails.
+// TestTokenIsRenewed renews a token that ends in five minutes and three seconds: the first request has that long to go out with it.
 func TestTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	g := newGoogle(t)
-	g.lifetime.Store(301)
+	g.lifetime.Store(303)
 	u := newUpstream(t, says("application/json", geminiAnswer))
 	s := serveText(t, `
 providers:
@@ -287,7 +287,6 @@ keys: [{name: test, secret: `+testKey+`}]
 	if got := token(); got != "Bearer ya29.1" {
 		t.Errorf("the first request went with %q", got)
 	}
-	g.lifetime.Store(3600)
 	s.await("renewal", func() bool { return token() == "Bearer ya29.2" })
 	if n := g.issued.Load(); n != 2 {
 		t.Errorf("%d tokens were issued, want 2", n)

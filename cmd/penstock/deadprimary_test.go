@@ -126,7 +126,7 @@ func TestPrimaryOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			primary := begin(t)
 			second := newUpstream(t, answering("second"))
-			s := servePlain(t, carefully(primary.url, second.URL, "timeout: {connect: 1s, first_content: 1s, idle: 1s}\nbreaker: {failures: 3, open_for: 300ms}\n"))
+			s := servePlain(t, carefully(primary.url, second.URL, "timeout: {connect: 2s, first_content: 2s, idle: 2s}\nbreaker: {failures: 2, open_for: 300ms}\n"))
 			for s.backend("first").Phase == health.Closed {
 				if who, _ := s.chat("both"); who != "second" {
 					t.Fatalf("got %s, want the second", who)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,13 +33,14 @@ keys:
 func TestKeyDisconnects(t *testing.T) {
 	t.Parallel()
 	ends := make(chan string, 1)
+	var pieces atomic.Int64 // of an answer, 20 ms each
 	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		end := "cut off"
 		defer func() { ends <- end }()
 		w.Header().Set("Content-Type", "text/event-stream")
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
-		for range 60 {
+		for range pieces.Load() {
 			fmt.Fprintf(w, chatChunk, "more")
 			w.(http.Flusher).Flush()
 			select {
@@ -61,18 +63,24 @@ func TestKeyDisconnects(t *testing.T) {
 	if out, _, _ := s.run("keys", "list", "-o", "json"); strings.Count(out, `"on_disconnect":"cancel"`) != 2 {
 		t.Errorf("keys list: %s; want what two keys say", out)
 	}
-	for _, c := range []struct{ name, secret, model, end string }{
-		{"hasty", testKey, "drains", "cut off"},
-		{"patient", "psk-of-one-who-waits-000001", "cancels", "read to its end"},
-		{"stored", strings.TrimSpace(stored), "drains", "cut off"},
-		{"silent", "psk-of-one-who-says-naught-01", "cancels", "cut off"},
+	left := 0
+	for _, c := range []struct {
+		name, secret, model, end string
+		pieces                   int64
+	}{
+		{"hasty", testKey, "drains", "cut off", 1000},
+		{"patient", "psk-of-one-who-waits-000001", "cancels", "read to its end", 60},
+		{"stored", strings.TrimSpace(stored), "drains", "cut off", 1000},
+		{"silent", "psk-of-one-who-says-naught-01", "cancels", "cut off", 1000},
 	} {
+		pieces.Store(c.pieces)
 		for range 2 { // the second has the first one's place
 			s.glance(c.secret, c.model)
 			if got := <-ends; got != c.end {
 				t.Errorf("%s: the answer was %s, want it %s", c.name, got, c.end)
 			}
-			s.await("the end of the request of "+c.name, func() bool { return s.backend("up").InFlight == 0 })
+			left++
+			s.await("the end of the request of "+c.name, func() bool { return strings.Count(s.log.String(), "client left") == left })
 		}
 	}
 	s.await("a row for each call", func() bool { return len(rowsOf(t, s)) == 8 })

@@ -249,7 +249,7 @@ func TestEveryExitReturnsItsReservation(t *testing.T) {
 		arrived <- struct{}{}
 		(*answer.Load())(w, r)
 	})
-	s := serveText(t, limited(up, `limits: {concurrency: 1, tpm: 8000000}, budget: {usd: 1}`, "timeout: {first_content: 1s, idle: 1s}\nstream: {on_disconnect: cancel}\nbreaker: {failures: 1000}"))
+	s := serveText(t, limited(up, `limits: {concurrency: 1, tpm: 8000000}, budget: {usd: 1}`, "timeout: {first_content: 3s, idle: 3s}\nstream: {on_disconnect: cancel}\nbreaker: {failures: 1000}"))
 	for _, e := range exits {
 		if e.answer != nil {
 			answer.Store(&e.answer)

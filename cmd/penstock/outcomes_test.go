@@ -141,7 +141,7 @@ func unlucky(t *testing.T, url string, list []misfortune) string {
 		}
 	}
 	text, err := json.Marshal(object{"providers": providers, "models": models, "keys": []object{{"name": "dev", "secret": testKey}},
-		"timeout": object{"first_content": "1500ms", "idle": "1500ms"}, "breaker": object{"failures": 1000},
+		"timeout": object{"first_content": "3s", "idle": "3s"}, "breaker": object{"failures": 1000},
 		"retry": object{"attempts": 3, "backoff": object{"first": "1ms", "max": "100ms"}}})
 	if err != nil {
 		t.Fatal(err)

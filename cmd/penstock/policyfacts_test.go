@@ -59,7 +59,8 @@ keys: [{name: test, secret: %s}]
 	}
 	f("", "gold", "gold")
 	f(`,"seed":1`, "gold", "gold/claude: loses seed")
-	if sum := s.replay(); sum.Decisions < 4 || sum.Same != sum.Decisions {
+	s.await("the decisions to be kept", func() bool { return s.replay().Decisions >= 4 })
+	if sum := s.replay(); sum.Same != sum.Decisions {
 		t.Errorf("decided again: %+v", sum)
 	}
 	s.wants(s.askWith(`"models":["m","gold"]`), "m") // as OpenRouter's clients have it

@@ -64,7 +64,8 @@ func TestDecisionsAreKept(t *testing.T) {
 		t.Errorf("an unknown request: exit %d, %s", code, errs)
 	}
 
-	if sum := s.replay(); sum.Decisions < 6 || sum.Same != sum.Decisions || len(sum.Differences) != 0 {
+	s.await("the decisions to be kept", func() bool { return s.replay().Decisions >= 6 })
+	if sum := s.replay(); sum.Same != sum.Decisions || len(sum.Differences) != 0 {
 		t.Errorf("the same policies: %+v", sum)
 	}
 	sum := s.replay("next.star", "--router", "mine")

@@ -126,8 +126,9 @@ func TestAPolicyFileIsServedAndFollowed(t *testing.T) {
 	}
 	s.wants(s.ask("mine"), "cheap")
 
-	s.write("policies/mine.star", fmt.Sprintf(mineText, "gratis"))
+	// The test first: without it the policy is a good one, and taken by the watch.
 	s.write("policies/mine_test.star", "def test_dear():\n    assert.eq(route(fake_request(), [fake_model()]), [\"dear\"])\n")
+	s.write("policies/mine.star", fmt.Sprintf(mineText, "gratis"))
 	_, errs, code = s.run("reload")
 	if code != exitInvalid || !strings.Contains(errs, "mine_test.star:2:14: routers.mine.policy: test_dear: assert.eq: ") {
 		t.Errorf("reload with a failing test: exit %d, %s; want 3 and mine_test.star:2:14", code, errs)

@@ -26,6 +26,7 @@ type flood struct {
 	*httptest.Server
 	written atomic.Int64
 	open    atomic.Int64 // streams under way
+	begun   atomic.Int64 // streams so far
 }
 
 // newFlood makes one, by HTTP/2 or not, whose sockets hold little, so that what is counted is what the gateway has taken.
@@ -40,6 +41,7 @@ func newFlood(t *testing.T, http2 bool) *flood {
 		}
 		f.open.Add(1)
 		defer f.open.Add(-1)
+		f.begun.Add(1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for {
 			n, err := w.Write(piece)
@@ -290,11 +292,12 @@ func TestClientThatNeverReadsIsGivenUp(t *testing.T) {
 	for _, then := range []string{"cancel", "drain"} {
 		s := serveText(t, unread(t, up.Server, "timeout: {stalled: 300ms}\nstream: {on_disconnect: "+then+"}"))
 		for _, path := range []string{"/v1/chat/completions", "/v1/messages"} {
+			before := up.begun.Load()
 			conn, err := s.openStream(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.await("the stream", func() bool { return up.open.Load() == 1 })
+			s.await("the stream", func() bool { return up.begun.Load() > before })
 			s.await(then+": the upstream to be let go", func() bool { return up.open.Load() == 0 })
 			conn.Close()
 		}
