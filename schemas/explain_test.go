@@ -48,7 +48,7 @@ func TestExplain(t *testing.T) {
 	if d, _ := Explain("server_timing"); !slices.Equal(d.Values, []string{"off", "totals", "stages", "attempts"}) {
 		t.Errorf("%+v, want its values", d)
 	}
-	if d, ok := Explain(""); !ok || len(d.Members) != 28 || d.Members[0].Path != "admin" {
+	if d, ok := Explain(""); !ok || len(d.Members) != 29 || d.Members[0].Path != "admin" {
 		t.Errorf("%+v, want the whole", d)
 	}
 	for _, path := range []string{"nothing", "timeout.nothing", "listen.port", "listen[0]", "timeout.idle.x", "keys[]..", "."} {

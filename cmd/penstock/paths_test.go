@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -33,4 +35,78 @@ func TestPathsThatNameTheModel(t *testing.T) {
 			t.Errorf("%q: %d %s, want 400", body, a.status, a.body)
 		}
 	}
+}
+
+// TestWebPages: pages of the origins that are configured may ask and read every answer, failures and streams too; others may not,
+// and without the setting none is.
+func TestWebPages(t *testing.T) {
+	t.Parallel()
+	const page, other = "https://app.example.com", "https://else.example.com"
+	up := newUpstream(t, says("application/json", chatAnswer))
+	config := twoProviders(up.URL)
+	s := serveText(t, config)
+	ask := func(method, path, origin string) (*http.Response, string) {
+		t.Helper()
+		body := ""
+		if method == "POST" {
+			body = `{"model":"to-openai","messages":[{"role":"user","content":"hi"}]}`
+		}
+		req, err := http.NewRequest(method, s.API+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Origin", origin)
+		if method == "OPTIONS" {
+			req.Header.Set("Access-Control-Request-Method", "POST")
+			req.Header.Set("Access-Control-Request-Headers", "authorization,x-stainless-lang")
+		} else {
+			req.Header.Set("Authorization", "Bearer "+testKey)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(text)
+	}
+	f := func(method, path, origin string, status int, allowed, varies string) *http.Response {
+		t.Helper()
+		res, text := ask(method, path, origin)
+		h := res.Header
+		if res.StatusCode != status || h.Get("Access-Control-Allow-Origin") != allowed || h.Get("Timing-Allow-Origin") != allowed || h.Get("Vary") != varies {
+			t.Errorf("%s %s from %s: %d %v %s, want %d for %q", method, path, origin, res.StatusCode, h, text, status, allowed)
+		}
+		return res
+	}
+	f("POST", "/v1/chat/completions", page, 200, "", "")
+	f("OPTIONS", "/v1/chat/completions", page, 405, "", "")
+
+	s.rewrite(config + "cors: {origins: [" + page + ", \"null\"]}\n")
+	s.await("the origins", func() bool {
+		res, _ := ask("OPTIONS", "/v1/chat/completions", page)
+		return res.StatusCode == 204
+	})
+	res := f("OPTIONS", "/v1/chat/completions", page, 204, page, "Origin")
+	if got := res.Header.Get("Access-Control-Allow-Headers"); got != "authorization,x-stainless-lang" || !strings.Contains(res.Header.Get("Access-Control-Allow-Methods"), "POST") {
+		t.Errorf("the fields and methods that are allowed: %v", res.Header)
+	}
+	f("OPTIONS", "/v1/messages", "null", 204, "null", "Origin")
+	f("OPTIONS", "/v1/chat/completions", other, 403, "", "Origin")
+	f("POST", "/v1/chat/completions", other, 200, "", "Origin")
+	f("POST", "/v1/nothing", page, 404, page, "Origin")
+	f("GET", "/v1/models", page, 200, page, "Origin")
+	if res := f("POST", "/v1/chat/completions", page, 200, page, "Origin"); res.Header.Get("Access-Control-Expose-Headers") != "*" {
+		t.Errorf("an answer: %v, want its fields to be read", res.Header)
+	}
+
+	s.rewrite(config + "cors: {origins: [\"*\"]}\n")
+	s.await("any origin", func() bool {
+		res, _ := ask("GET", "/v1/models", other)
+		return res.Header.Get("Access-Control-Allow-Origin") == "*"
+	})
+	f("OPTIONS", "/v1/messages", other, 204, "*", "")
 }

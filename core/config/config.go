@@ -29,6 +29,7 @@ type Config struct {
 
 	Source        string // file, store
 	Listen        string
+	Origins       []string // of web pages that may call it; "*" is any
 	Admin         Admin
 	TLS           *TLS // nil: plain
 	PluginDirs    []string

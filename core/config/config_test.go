@@ -52,7 +52,7 @@ func TestSmallestConfiguration(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 	want := &Config{
-		File: "penstock.yaml", Dir: ".", Source: "file", Listen: "127.0.0.1:8080", Admin: Admin{Listen: "127.0.0.1:8081"},
+		File: "penstock.yaml", Dir: ".", Source: "file", Listen: "127.0.0.1:8080", Origins: []string{}, Admin: Admin{Listen: "127.0.0.1:8081"},
 		Providers: []Provider{{ID: "demo", Plugin: "demo", BaseURLs: []string{}, Connections: Connections{20000, 256, 90 * time.Second, 1}, Probe: Probe{Path: "/models"}}},
 		Models: []Model{{Name: "echo", Strategy: "ordered", OnBreak: "error", Tags: []string{},
 			Deployments: []Deployment{{Provider: "demo", Model: "echo", Weight: 1, Tags: []string{}}}}},
@@ -127,6 +127,7 @@ func TestEveryMember(t *testing.T) {
 	f("organisations", c.Organisations, []Organisation{{Name: "acme", Models: []string{"chat"}, Allowance: Allowance{OTPM: 9, Budget: 2000e9, Every: "total", Capped: true}}})
 	f("encryption", c.Encryption, Encryption{Key: Secret{"YtGXOZ3EFAlpOaWNc5tPx2OUZBE2n9Pk"}, Previous: []Secret{{"mYqHWWFQ0Rz2b5a7p0t0o1yWbLx3kGmE"}}})
 	f("tls", c.TLS, &TLS{"/etc/penstock/tls.crt", "/etc/keys/tls.key"})
+	f("cors.origins", c.Origins, []string{"https://app.example.com", "null", "*"})
 	f("policies.headers", c.PolicyHeaders, []string{"x-tier", "x-app"})
 	f("plugin_dirs", c.PluginDirs, []string{"/etc/penstock/plugins.d", "/opt/plugins"})
 	f("stream", c.Stream, Stream{256 << 10, 512 << 20, 0, "whole", true, 10 * time.Second, 512, 50_000_000})

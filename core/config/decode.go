@@ -104,7 +104,7 @@ func (d *decoder) policy(name string) string {
 // config decodes the whole.
 func (d *decoder) config(n *node) {
 	admin, tls, store := n.members["admin"], n.members["tls"], n.members["store"]
-	d.Source, d.Listen = n.str("source"), n.str("listen")
+	d.Source, d.Listen, d.Origins = n.str("source"), n.str("listen"), n.members["cors"].texts("origins")
 	d.Admin = Admin{Listen: admin.str("listen"), Token: Secret{admin.str("token")}}
 	if tls.str("cert") != "" || tls.str("key") != "" {
 		d.TLS = &TLS{Cert: d.relative(tls.str("cert")), Key: d.relative(tls.str("key"))}

@@ -22,7 +22,7 @@ func (r *request) appendIdentity(dst []byte) []byte {
 		dst = append(dst, "\r\nx-penstock-generation: "...)
 		dst = strconv.AppendInt(dst, r.gen.Number, 10)
 	}
-	return append(dst, "\r\n"...)
+	return r.appendOrigin(append(dst, "\r\n"...))
 }
 
 // appendTiming appends the Server-Timing of a finished answer.

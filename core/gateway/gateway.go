@@ -86,8 +86,8 @@ type request struct {
 func (g *Gateway) Serve(ex h1.Exchange) {
 	g.inFlight.Add(1)
 	memory := g.scratch.get()
-	r := &memory.request
-	*r = request{scratch: memory, g: g, ex: ex, id: newID(ex.Arrived())}
+	r := &memory.request // as put has left it; a literal would lie on the stack for as long as the answer takes
+	r.scratch, r.g, r.ex, r.id = memory, g, ex, newID(ex.Arrived())
 	r.clock.Start(ex.Arrived())
 	defer r.end()
 	r.gen = g.Generations.Hold()
@@ -144,6 +144,9 @@ func (r *request) enter() *sdk.Failure {
 	r.route, f = r.g.Dialects.find(r.ex.Head())
 	r.dialect = r.route.dialect
 	switch {
+	case r.preflight():
+		r.route.local = (*request).answerPreflight
+		return nil
 	case f != nil:
 		return f
 	case r.route.local != nil:
