@@ -33,6 +33,38 @@ func checkPlain(t *testing.T, p []byte) {
 	if n != want&^63 || (union&highs == 0) != ascii {
 		t.Fatalf("plainBlocks(%q) = %d, %#x, want %d, ASCII %v", p, n, union, want&^63, ascii)
 	}
+	checkStringBlocks(t, p)
+}
+
+// checkStringBlocks goes by single bytes and escapes where the kernel has gone.
+func checkStringBlocks(t *testing.T, p []byte) {
+	t.Helper()
+	n, union, escaped := stringBlocks(p)
+	i, escapes := 0, 0
+	for step := stringStep(p); i < n && step > 0; step = stringStep(p[i:]) {
+		i, escapes = i+step, escapes+step-1
+	}
+	ascii := bytes.IndexFunc(p[:n], func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+	if i != n || escaped != (escapes > 0) || (union&highs == 0) != ascii {
+		t.Fatalf("stringBlocks(%q) = %d, %#x, %v, want %d, ASCII %v, escapes %d", p, n, union, escaped, i, ascii, escapes)
+	}
+	if len(p)-n > 64 && stringStep(p[n:]) > 0 {
+		t.Fatalf("stringBlocks(%q) = %d: stops early", p, n)
+	}
+}
+
+// stringStep is the length of the plain byte or the escape of two bytes that p starts with, and 0 where it is neither.
+func stringStep(p []byte) int {
+	switch {
+	case len(p) == 0:
+		return 0
+	case p[0] != '\\':
+		n, _ := plainByBytes(p[:1])
+		return n
+	case escapeLen(p) == 2:
+		return 2
+	}
+	return 0
 }
 
 // TestPlain puts every byte at every place of texts on both sides of each kernel's block.
@@ -50,8 +82,24 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// TestStringBlocks puts every pair of a backslash and a byte around the end of a block, alone and behind other escapes.
+func TestStringBlocks(t *testing.T) {
+	for _, filled := range []string{"a", `\n`, `a\"`, "\u00e9", `\\`, "\xff"} {
+		text := bytes.Repeat([]byte(filled), 200/len(filled))
+		for i := 56; i < 72; i++ {
+			for c := range 256 {
+				p := bytes.Clone(text)
+				p[i], p[i+1] = '\\', byte(c)
+				checkPlain(t, p)
+				checkPlain(t, p[:i+1]) // a backslash at the end
+			}
+		}
+	}
+}
+
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\x80\""))
+	f.Add([]byte(`a\n\t\"\\\/\b\f\r\u00e9\x` + string(bytes.Repeat([]byte("b"), 100))))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for from := range min(len(p), 9) { // each alignment
 			checkPlain(t, p[from:])

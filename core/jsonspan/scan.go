@@ -215,6 +215,12 @@ func scanString(b []byte, i int) (end int, flags Flags) {
 	}
 	var seen uint64
 	for from := i; ; {
+		if len(b)-i > 64 && b[i] != '\\' && vectorized() {
+			n, s, escaped := stringBlocks(b[i:])
+			if i, seen = i+n, seen|s; escaped {
+				flags |= Escaped
+			}
+		}
 		n, s := plain(b[i:])
 		i, seen = i+n, seen|s
 		if i >= len(b) {
