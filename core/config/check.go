@@ -20,6 +20,7 @@ func (d *decoder) check() {
 		d.fail(d.root.members["source"].at, "source", "source: file", "the store is not yet in force as the source of the configuration")
 	}
 	d.checkListeners()
+	d.checkLimits()
 	d.checkEncryption()
 	for i := range d.Providers {
 		d.checkProvider(&d.Providers[i])
@@ -48,10 +49,31 @@ func (d *decoder) checkListeners() {
 	d.address("listen", d.root.members["listen"])
 	d.address("admin.listen", d.root.members["admin"].members["listen"])
 	if _, port, err := net.SplitHostPort(d.Listen); err == nil && d.Listen == d.Admin.Listen && port != "0" {
-		d.fail(d.Pos("admin.listen"), "admin.listen", "", "the same address as listen: want another port")
+		if admin := d.root.members["admin"].members["listen"]; admin.implied {
+			d.fail(d.root.members["listen"].at, "listen", "", "the address of the admin API: want another port, or another one for admin.listen")
+		} else {
+			d.fail(admin.at, "admin.listen", "", "the same address as listen: want another port")
+		}
 	}
 	if t := d.TLS; t != nil && (t.Cert == "" || t.Key == "") {
 		d.fail(d.root.members["tls"].start(), "tls", "tls: {cert: tls.crt, key: tls.key}", "want both cert and key")
+	}
+}
+
+// leastTaken is what a request's head and body may have at least: below it no request could be served.
+const leastTaken = 1 << 10
+
+func (d *decoder) checkLimits() {
+	n := d.root.members["limits"]
+	for _, name := range [...]string{"head", "body"} {
+		m := n.members[name]
+		if most, err := parseSize(m.text); err == nil && most < leastTaken {
+			d.fail(m.at, "limits."+name, "no value stands for no limit", "want 1KiB at least, got %s", m.shown())
+		}
+	}
+	m := n.members["head_timeout"]
+	if most, err := parseDuration(m.text); err == nil && most == 0 {
+		d.fail(m.at, "limits.head_timeout", "no value stands for no limit", "want more than 0, got %s", m.shown())
 	}
 }
 

@@ -62,7 +62,9 @@ func (e *expander) expand(s string) (out, hint string, err error) {
 // reference gives the value of what stands between ${ and }.
 func (e *expander) reference(ref string) (value, hint string, err error) {
 	if path, ok := strings.CutPrefix(ref, "file:"); ok {
-		value, err = e.file(path)
+		if value, err = e.file(path); err != nil && !filepath.IsAbs(path) {
+			return "", "a path is relative to the configuration", err
+		}
 		return value, "", err
 	}
 	name, otherwise, has := strings.Cut(ref, ":-")

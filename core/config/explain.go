@@ -192,7 +192,7 @@ func (e *explainer) advice(n *node, s *jsonschema.Schema, path string) string {
 	switch {
 	case e.path(path) == "":
 		return firstSteps
-	case n.kind == number && slices.Equal(types(s), []string{"string"}):
+	case n.kind == number && slices.Equal(types(s), []string{"string"}) && takes(s, n.text):
 		return "put it in quotes"
 	}
 	hint := s.Description
@@ -202,6 +202,11 @@ func (e *explainer) advice(n *node, s *jsonschema.Schema, path string) string {
 		}
 	}
 	return hint
+}
+
+// takes says whether a text has the form that a schema wants.
+func takes(s *jsonschema.Schema, text string) bool {
+	return !slices.ContainsFunc(parts(s), func(p *jsonschema.Schema) bool { return p.Pattern != nil && !p.Pattern.MatchString(text) })
 }
 
 // wanted says what a value has to be and what it is.

@@ -21,6 +21,7 @@ func (d *decoder) price(n *node, path string) price.List {
 		p := d.period(c, at)
 		switch from := c.members["from"]; {
 		case i == 0 || p.From.After(l[i-1].From):
+		case from.text != "" && p.From.IsZero(): // what is wrong with it has been said
 		case from.text == "":
 			d.fail(c.start(), at, "", `the member "from" is missing: only the first price of a list may have none`)
 		default:

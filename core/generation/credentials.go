@@ -29,7 +29,7 @@ func (c *compilation) authorize(p *catalog.Provider, process *pluginhost.Process
 	for i, cr := range p.Credentials {
 		made, release, err := c.credential(p, process, cr)
 		if err != nil {
-			c.fail(fmt.Sprintf("%s[%d]", at, i), "", "%v", err)
+			c.fail(fmt.Sprintf("%s[%d]", at, i), "", "credential %q: %v", cr.Name, err)
 			continue
 		}
 		c.keep(release)
@@ -61,12 +61,12 @@ func (b *Builder) credential(p *catalog.Provider, from credential.Authorizer, cr
 	secret := credential.Secret{Provider: p.Instance, Name: cr.Name, Values: cr.Values}
 	a, made := p.Auth, &relay.Credential{Name: cr.Name, Account: cr.Name + " (" + secret.Mark() + ")"}
 	if err := credential.Check(a, secret); err != nil {
-		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
+		return nil, nil, err
 	}
 	line, ok, err := credential.Line(a, secret)
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("credential %q: %w", cr.Name, err)
+		return nil, nil, err
 	case ok:
 		made.Authorize = func(*relay.Signing) ([]byte, error) { return line, nil }
 	case a.Kind == "token":

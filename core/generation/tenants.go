@@ -149,7 +149,7 @@ func (t *tenants) make(o *admit.Own, owner string) (*tenant, error) {
 		made, free, err := t.builder.credential(p.Provider, p.process, cr)
 		if err != nil {
 			one.free()
-			return nil, err
+			return nil, fmt.Errorf("credential %q: %w", cr.Name, err)
 		}
 		one.parts = append(one.parts, free)
 		one.secrets = append(one.secrets, secretsOf([]catalog.Credential{cr})...)
