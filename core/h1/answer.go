@@ -73,11 +73,10 @@ func (c *Call) readHead() ([]byte, error) {
 	limit := c.pool.opt.HeadBytes
 	for {
 		text := c.buf[c.r:c.w]
-		from := max(0, scanned-3)
-		if i := bytes.Index(text[from:], []byte("\r\n\r\n")); i >= 0 {
-			end := from + i + 4
-			c.r += end
-			return text[:end-2], nil
+		from := max(0, scanned-2)
+		if last, end := headEnd(text[from:]); end > 0 {
+			c.r += from + end
+			return text[:from+last], nil
 		}
 		if scanned = len(text); scanned >= limit {
 			return nil, errors.New("head larger than its limit")
@@ -96,7 +95,7 @@ func (c *Call) readHead() ([]byte, error) {
 
 // parseHead reads the status line and the fields, and works out the body's framing.
 func (c *Call) parseHead(text []byte) error {
-	line, rest, ok := cutLine(text)
+	line, rest, plain, ok := answerLine(text, false)
 	if !ok || len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
 		return errors.New("status line: want HTTP/1.1 and a status")
 	}
@@ -111,16 +110,21 @@ func (c *Call) parseHead(text []byte) error {
 		return errors.New("status line: want HTTP/1.1 and a status from 100 to 599")
 	}
 	for len(rest) > 0 {
-		if line, rest, ok = cutLine(rest); !ok || len(c.fields) == maxAnswerFields {
-			return errors.New("head: bare line feed, or too many fields")
+		var asUsual bool
+		if line, rest, asUsual, ok = answerLine(rest, true); !ok || len(c.fields) == maxAnswerFields {
+			return errors.New("head: a carriage return within a line, or too many fields")
 		}
-		f, msg := parseField(line)
+		short := unspaced(line)
+		plain = plain && asUsual && len(short) == len(line)
+		f, msg := parseField(short)
 		if msg != "" {
 			return errors.New("head field: " + msg)
 		}
 		c.fields = append(c.fields, f)
 	}
-	return c.framing(minor)
+	err := c.framing(minor)
+	c.reuse = c.reuse && plain // other readers may see other lines
+	return err
 }
 
 // framing works out where the body ends (RFC 9112 6.3). One length may stand several times, as RFC 9110 8.6 allows; chunks

@@ -142,7 +142,15 @@ func TestAnswers(t *testing.T) {
 	f("HTTP/1.1 200 OK\r\nContent-Length: 3,\r\n\r\nabc", 0, "", true)
 	f("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 0, "", true)
 	f("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nab", 0, "", true)
-	f("HTTP/1.1 200 OK\nContent-Length: 1\n\na"+closeMark, 0, "", true)
+	// Heads as old servers write them: line feeds alone, folded lines, white space before a colon.
+	for _, head := range []string{"\nContent-Length: 3\n\n", "\r\nContent-Length: 3\n\r\n", "\nContent-Length: 3\r\n\n", "\r\nX: a\r\n b\r\n\tc\r\nContent-Length:\r\n 3\r\n\r\n",
+		"\r\nContent-Length \t: 3\r\n\r\n", "\nX:\n \n a\nContent-Length: 3\n \n\n"} {
+		f("HTTP/1.1 200 OK"+head+"abc", 200, "abc", false)
+	}
+	for _, head := range []string{"\r\n X: a\r\nContent-Length: 3\r\n\r\n", "\r\nX: a\rb\r\nContent-Length: 3\r\n\r\n", "\r\nX\r\nContent-Length: 3\r\n\r\n",
+		"\r\n: a\r\nContent-Length: 3\r\n\r\n", "\r\n : a\r\nContent-Length: 3\r\n\r\n", "\r\nX Y: a\r\nContent-Length: 3\r\n\r\n", "\r\nContent-Length: 3\r\n 4\r\n\r\n"} {
+		f("HTTP/1.1 200 OK"+head+"abc"+closeMark, 0, "", true)
+	}
 	f("HTTP/1.1 101 Switching\r\n\r\n", 0, "", true)
 	f(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 20), 0, "", true)
 	f("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("a", 70<<10)+"\r\n\r\n", 0, "", true)
@@ -192,6 +200,9 @@ func TestDoubtfulAnswersAreNotReused(t *testing.T) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcX", // a byte too many
 		"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\nContent-Length: 3\r\n\r\nabc", // where others may see other lines
+		"HTTP/1.1 200 OK\r\nContent-Length:\r\n 3\r\n\r\nabc",
+		"HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabc",
 	} {
 		s := script(t, always(answer))
 		p := s.pool(PoolOptions{})
