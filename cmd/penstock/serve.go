@@ -319,6 +319,10 @@ func reloads(s os.Signal) bool {
 	return s == syscall.SIGUSR1 || s == syscall.SIGHUP && !term.IsTerminal(int(os.Stdin.Fd()))
 }
 
+// lastHold is how long the parts of a generation may take to be let go of once no request runs: there is no drain left for it
+// where requests were cut off.
+const lastHold = time.Second
+
 // drain lets running requests end, within a limit or until a second signal.
 func (p *process) drain(signals <-chan os.Signal) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.flags.drainDelay+p.flags.drainTimeout)
@@ -341,7 +345,9 @@ func (p *process) drain(signals <-chan os.Signal) {
 	}
 	p.admin.Close()
 	p.tasks.Wait()
-	if err := p.manager.Close(ctx); err != nil {
+	over, end := context.WithTimeout(context.WithoutCancel(ctx), lastHold)
+	defer end()
+	if err := p.manager.Close(over); err != nil {
 		p.log.Warn("ending", "error", err)
 	}
 	os.Remove(filepath.Join(p.state, "admin.json"))

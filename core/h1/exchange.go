@@ -297,6 +297,47 @@ func (x *exchange) Abort() {
 	x.c.stop()
 }
 
+// AtClose has something done when the server is closed, at once where it has been, by another goroutine. cancel says whether it
+// will not be done.
+func (x *exchange) AtClose(do func()) (cancel func() bool) { return x.c.srv.closings.add(do) }
+
+// closings are what is to be done when a server is closed.
+type closings struct {
+	mu     sync.Mutex // guards what follows
+	closed bool
+	todo   map[*func()]bool
+}
+
+func (c *closings) add(do func()) (cancel func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		go do()
+		return func() bool { return false }
+	}
+	if c.todo == nil {
+		c.todo = map[*func()]bool{}
+	}
+	c.todo[&do] = true
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		waits := c.todo[&do]
+		delete(c.todo, &do)
+		return waits
+	}
+}
+
+func (c *closings) run() {
+	c.mu.Lock()
+	todo := c.todo
+	c.closed, c.todo = true, nil
+	c.mu.Unlock()
+	for do := range todo {
+		(*do)()
+	}
+}
+
 func (x *exchange) Watch(gone func()) {
 	if x.watching || !x.c.peer().ok() {
 		return

@@ -321,6 +321,38 @@ func TestHijack(t *testing.T) {
 	io.Copy(io.Discard, br) // until the other side is done
 }
 
+// TestAtClose: what is to be done when the server is closed is done once, also where it comes later, and not where it is
+// cancelled.
+func TestAtClose(t *testing.T) {
+	type hold struct {
+		ex   *exchange
+		goOn chan struct{}
+	}
+	holds := make(chan hold)
+	r := start(t, &Server{Handler: func(ex Exchange) {
+		h := hold{ex.(*exchange), make(chan struct{})}
+		holds <- h
+		<-h.goOn
+	}})
+	c, _ := r.dial(t)
+	io.WriteString(c, "GET / HTTP/1.1\r\n"+host+"\r\n")
+	h := <-holds
+	done, late := make(chan string, 3), make(chan string, 1)
+	cancel := h.ex.AtClose(func() { done <- "cancelled" })
+	if !cancel() || cancel() {
+		t.Error("want to be told once that it is cancelled")
+	}
+	cancel = h.ex.AtClose(func() {
+		done <- "at the close"
+		h.ex.AtClose(func() { late <- "after it" })
+		close(h.goOn) // Close waits for the handler
+	})
+	r.Close()
+	if got := <-late; len(done) != 1 || <-done != "at the close" || got != "after it" || cancel() {
+		t.Errorf("%q, and %d are left", got, len(done))
+	}
+}
+
 func TestWatchBehindEarlyBytes(t *testing.T) {
 	gone := make(chan bool)
 	r := start(t, &Server{Handler: func(ex Exchange) {

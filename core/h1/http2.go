@@ -340,6 +340,9 @@ func (x *webExchange) End(trailers []byte) error {
 
 func (x *webExchange) Abort() { x.aborted.Store(true) }
 
+// AtClose is as that of the other exchange.
+func (x *webExchange) AtClose(do func()) (cancel func() bool) { return x.srv.closings.add(do) }
+
 // Hijack has nothing to give: a stream is one of many on its connection.
 func (x *webExchange) Hijack() (net.Conn, []byte, error) { return nil, nil, errors.ErrUnsupported }
 

@@ -38,7 +38,8 @@ type Server struct {
 	closers   []func()                  // of what serves connections beside this server
 	softEnd   atomic.Pointer[time.Time] // set once Drain or Close has begun: when idle connections end
 	running   sync.WaitGroup            // Serve's callers and connections
-	works     sync.Pool                 // *work
+	closings  closings
+	works     sync.Pool // *work
 	date      dateLine
 }
 
@@ -151,6 +152,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close ends all connections and waits for their goroutines, so for handlers too.
 func (s *Server) Close() {
+	s.closings.run()
 	s.shut(past, func(c *conn) {
 		c.stop()
 		c.nc.Close()

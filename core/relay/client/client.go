@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Client struct {
 	queue      *bytequeue.Queue
 	done       chan error // the writer goroutine's end
 	drainTimer *time.Timer
+	drainEnd   func() bool            // cancels what is done where the server is closed before; nil: nothing is
 	drained    chan struct{}          // closed when what drainTimer does has been done
 	fault      atomic.Pointer[string] // of a panic in one of its goroutines
 }
@@ -43,7 +45,7 @@ type Client struct {
 func (c *Client) Init(ex h1.Exchange, limit bytequeue.Limit, stall time.Duration) {
 	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
-	c.wake, c.queue, c.done, c.drainTimer = nil, nil, nil, nil
+	c.wake, c.queue, c.done, c.drainTimer, c.drainEnd = nil, nil, nil, nil, nil
 	c.fault.Store(nil)
 }
 
@@ -230,8 +232,14 @@ func (c *Client) Release() {
 		}
 	}()
 	c.Unwatch()
-	if t := c.drainTimer; t != nil && !t.Stop() {
-		<-c.drained
+	if t := c.drainTimer; t != nil {
+		stopped := t.Stop()
+		if c.drainEnd != nil && !c.drainEnd() {
+			stopped = false
+		}
+		if !stopped {
+			<-c.drained
+		}
 	}
 	if c.queue != nil {
 		c.queue.Abort(h1.ErrAborted)
@@ -249,13 +257,22 @@ func (c *Client) Left() <-chan struct{} { return c.wake }
 // Stalled says whether the client was given up because it did not read.
 func (c *Client) Stalled() bool { return c.stalled }
 
-// After has something done a while after the client left, unless Release comes first. It is not done when Release has
-// returned: what it is about may then be another request's.
+// closes is an exchange whose server tells when it is closed.
+type closes interface {
+	AtClose(do func()) (cancel func() bool)
+}
+
+// After has something done a while after the client left, or when the server is closed, unless Release comes first. It is not
+// done when Release has returned: what it is about may then be another request's.
 func (c *Client) After(d time.Duration, do func()) {
 	done := make(chan struct{})
-	c.drained = done
-	c.drainTimer = time.AfterFunc(d, func() {
+	once := sync.OnceFunc(func() {
 		defer close(done)
 		c.guard(do)
 	})
+	c.drained = done
+	c.drainTimer = time.AfterFunc(d, once)
+	if ex, ok := c.ex.(closes); ok {
+		c.drainEnd = ex.AtClose(once)
+	}
 }
