@@ -34,7 +34,8 @@ type Options struct {
 	// Restart bounds how long a call waits for a process that is being started again; 0 is 1 s, which a lone crash and
 	// the one after it are well within.
 	Restart time.Duration
-	// Start bounds a start up to the manifest; 0 is 5 s.
+	// Start bounds a start up to the manifest; 0 is 15 s. A sound plugin takes a tenth of a second, and more than 5 s where the
+	// machine is overbooked ten times or a container has a tenth of a processor: a gateway is not to refuse to start for that.
 	Start time.Duration
 	// Drain bounds how long a process that is let go of may go on with its calls; 0 is 30 s.
 	Drain time.Duration
@@ -49,7 +50,7 @@ func (o *Options) fill() {
 	}
 	o.Call = cmp.Or(o.Call, time.Second)
 	o.Restart = cmp.Or(o.Restart, time.Second)
-	o.Start = cmp.Or(o.Start, 5*time.Second)
+	o.Start = cmp.Or(o.Start, 15*time.Second)
 	o.Drain = cmp.Or(o.Drain, 30*time.Second)
 	o.Ping = cmp.Or(o.Ping, time.Second)
 	if o.Debug {
