@@ -145,12 +145,14 @@ func TestOpenAIErrorBody(t *testing.T) {
 	f(same, same)
 	f(`{"error":{"message":"m","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`,
 		`{"error":{"message":"m","type":"invalid_request_error","param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`)
-	f(`{"error":{"code":400,"message":"m"}}`, `{"error":{"code":"400","message":"m","type":"invalid_request_error"}}`)
-	f(`{"error":{"code":400,"message":"m","type":null}}`, `{"error":{"code":"400","message":"m","type":"invalid_request_error"}}`)
+	f(`{"error":{"code":400,"message":"m"}}`, `{"error":{"code":"content_filter","message":"m","type":"invalid_request_error"}}`)
+	f(`{"error":{"code":1301,"message":"m","type":null}}`, `{"error":{"code":"1301","message":"m","type":"invalid_request_error"}}`)
 	for _, other := range []string{`{"error":"m"}`, `{"error":{"message":""}}`, `{"error":{"message":["m"]}}`, `{"error":{"message":"m","type":7}}`,
 		`{"error":{"message":"m","code":{}}}`, `{"message":"m"}`, `[]`} {
 		f(other, "")
 	}
+	kind = sdk.BadRequest
+	f(`{"error":{"code":400,"message":"m","type":"BadRequestError"}}`, `{"error":{"code":null,"message":"m","type":"BadRequestError"}}`)
 	kind = sdk.ContextTooLong
 	for code, want := range map[string]string{`"code":null,`: `"context_length_exceeded"`, `"code":400,`: `"context_length_exceeded"`, `"code":"own",`: `"own"`} {
 		f(`{"error":{`+code+`"message":"m","type":"t"}}`, `{"error":{"code":`+want+`,"message":"m","type":"t"}}`)

@@ -37,10 +37,19 @@ func OpenAIWords(f *sdk.Failure) (typ, code string) {
 	if f.Type != "" {
 		typ = f.Type
 	}
-	if f.Code != "" && f.Kind != sdk.ContextTooLong { // that has one code, which clients shorten their input by
-		code = f.Code
+	if own := CodeOf(f); own != "" && f.Kind != sdk.ContextTooLong { // that has one code, which clients shorten their input by
+		code = own
 	}
 	return typ, code
+}
+
+// CodeOf is the code that a provider gave a failure; "" where it has none, or only repeats an HTTP status, as Google's and vLLM's
+// do: the kind then says more.
+func CodeOf(f *sdk.Failure) string {
+	if n, err := strconv.Atoi(f.Code); err == nil && n >= 400 && n <= 599 {
+		return ""
+	}
+	return f.Code
 }
 
 // AppendQuoteOrNull writes a string; null for "".
@@ -65,7 +74,7 @@ func OpenAIErrorBody(doc *jsonspan.Doc, f *sdk.Failure) []byte {
 	var edits []jsonspan.Edit
 	typ, code := OpenAIWords(f)
 	put := func(name string, at int, there bool, word string) {
-		with := jsonspan.AppendQuote(nil, word)
+		with := AppendQuoteOrNull(nil, word)
 		if there {
 			edits = append(edits, doc.Replace(at, with))
 		} else {
@@ -81,10 +90,10 @@ func OpenAIErrorBody(doc *jsonspan.Doc, f *sdk.Failure) []byte {
 	}
 	at, there = doc.Member(e, "code")
 	switch number := there && doc.Kind(at) == jsonspan.Number; {
-	case f.Kind == sdk.ContextTooLong && (!there || number || doc.Kind(at) == jsonspan.Null):
-		put("code", at, there, code)
-	case number:
+	case number && f.Kind != sdk.ContextTooLong && CodeOf(&sdk.Failure{Code: string(doc.Raw(at))}) != "":
 		put("code", at, there, string(doc.Raw(at)))
+	case number, f.Kind == sdk.ContextTooLong && (!there || doc.Kind(at) == jsonspan.Null):
+		put("code", at, there, code)
 	case there && doc.Kind(at) != jsonspan.String && doc.Kind(at) != jsonspan.Null:
 		return nil
 	}

@@ -75,6 +75,10 @@ func (c *Classifier) match(status int, doc *jsonspan.Doc, parsed bool, body []by
 	if c == nil {
 		return sdk.KindNone
 	}
+	root := 0
+	if parsed && doc.Kind(0) == jsonspan.Array && doc.Len(0) > 0 { // Google's answer to a stream without alt=sse: [{"error": …}]
+		root = 1
+	}
 	var lower string
 	for i := range c.known {
 		k := &c.known[i]
@@ -91,7 +95,7 @@ func (c *Classifier) match(status int, doc *jsonspan.Doc, parsed bool, body []by
 		case !parsed:
 			continue
 		default:
-			v, ok := doc.Find(0, k.at...)
+			v, ok := doc.Find(root, k.at...)
 			if !ok {
 				continue
 			}

@@ -94,6 +94,8 @@ func TestKnownErrorsComeFirst(t *testing.T) {
 	f(429, `{"error":{"code":"insufficient_quota"}}`, sdk.UpstreamMoney)
 	f(429, `{"error":{"code":"rate_limit_exceeded"}}`, sdk.UpstreamRate)
 	f(400, `{"error":{"message":"maximum context length is 8"}}`, sdk.ContextTooLong)
+	f(400, `[{"error":{"message":"maximum context length is 8"}}]`, sdk.ContextTooLong) // Google's, of a stream without alt=sse
+	f(400, `[]`, sdk.BadRequest)
 	f(400, `it has Gone Mad`, sdk.Overloaded)
 	f(400, `{"error":{"code":"insufficient_quota"}}`, sdk.BadRequest)
 	f(401, `{"error":{"type":"invalid_request_error"}}`, sdk.UpstreamAuth)

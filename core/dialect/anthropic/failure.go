@@ -18,18 +18,19 @@ func (Dialect) AppendError(dst []byte, f *sdk.Failure, requestID string) []byte 
 	}
 	typ := dialect.FormOf(f.Kind).Anthropic
 	switch {
-	case known(f.Type) && f.Kind != sdk.UpstreamAuth: // its words would look like a verdict on the client's own key
-		typ = f.Type
 	case f.Status == 413:
 		typ = "request_too_large"
+	case f.Type == "invalid_request_error": // which OpenAI says of much; the kind says more
+	case known(f.Type) && f.Kind != sdk.UpstreamAuth: // its words would look like a verdict on the client's own key
+		typ = f.Type
 	}
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = jsonspan.AppendQuote(dst, typ)
 	dst = append(dst, `,"message":`...)
 	dst = jsonspan.AppendQuote(dst, publicText(f))
-	if f.Code != "" && f.Kind != sdk.UpstreamAuth {
+	if code := dialect.CodeOf(f); code != "" && f.Kind != sdk.UpstreamAuth {
 		dst = append(dst, `,"details":{"error_code":`...)
-		dst = append(jsonspan.AppendQuote(dst, f.Code), '}')
+		dst = append(jsonspan.AppendQuote(dst, code), '}')
 	}
 	dst = append(dst, '}')
 	if requestID != "" {

@@ -25,8 +25,8 @@ func (d Dialect) AppendError(dst []byte, f *sdk.Failure, _ string) []byte {
 		if isStatus(f.Type) {
 			status = f.Type
 		}
-		if f.Code != "" {
-			code = f.Code
+		if own := dialect.CodeOf(f); own != "" {
+			code = own
 		}
 	}
 	dst = append(append(append(dst, `,"status":"`...), status...), '"')
