@@ -32,6 +32,7 @@ type Process struct {
 	change    chan struct{}
 	state     string
 	lastErr   string
+	starts    time.Time // when it is started again, or was
 	manifest  *sdk.Manifest
 	instances map[string]configuration // by the instance's id
 	told      int                      // counts configurations
@@ -125,6 +126,9 @@ func (p *Process) rest(ending context.Context, err error, died *deaths) {
 		err = fmt.Errorf("crash loop: %s; the last time: %v", loop, err)
 	}
 	p.log.Error("plugin ended", "error", err, "state", state, "next_start", wait)
+	p.mu.Lock()
+	p.starts = time.Now().Add(wait)
+	p.mu.Unlock()
 	p.set(state, err.Error())
 	select {
 	case <-time.After(wait):
@@ -250,12 +254,14 @@ func (p *Process) finish() {
 	}
 }
 
-// ready gives what runs now. While the process is started again it waits, until the limit.
+// ready gives what runs now. While the process is started again it waits, until the limit; not where that will surely be over
+// before.
 func (p *Process) ready(limit time.Duration) (*instance, error) {
 	var late *time.Timer
+	var until time.Time
 	for {
 		p.mu.Lock()
-		in, state, change, why := p.now, p.state, p.change, p.lastErr
+		in, state, change, why, starts := p.now, p.state, p.change, p.lastErr, p.starts
 		p.mu.Unlock()
 		switch {
 		case in != nil && !in.dead():
@@ -269,8 +275,11 @@ func (p *Process) ready(limit time.Duration) (*instance, error) {
 			return nil, p.failure("has ended", why)
 		}
 		if late == nil {
-			late = time.NewTimer(limit)
+			until, late = time.Now().Add(limit), time.NewTimer(limit)
 			defer late.Stop()
+		}
+		if starts.After(until) {
+			return nil, p.failure("is being restarted", why)
 		}
 		select {
 		case <-change:
