@@ -99,8 +99,12 @@ func (c *callReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// maxErrorBody bounds what is read of an upstream's error.
-const maxErrorBody = 64 << 10
+// What is read of an upstream's error, and how long that is waited for: what it says beside its status is not worth more
+// when another deployment may serve.
+const (
+	maxErrorBody = 64 << 10
+	errorWait    = 2 * time.Second
+)
 
 // refused reads an answer whose status is no success.
 func (a *active) refused() *sdk.Failure {
@@ -108,6 +112,7 @@ func (a *active) refused() *sdk.Failure {
 	if status < 400 {
 		return &sdk.Failure{Kind: sdk.UpstreamError, Message: "the provider answered " + fault.StatusText(status) + ", which is not followed"}
 	}
+	a.call.SetTotal(earlier(a.firstContentBy(), time.Now().Add(errorWait)))
 	body, err := a.readAll(maxErrorBody)
 	if err != nil && !errors.Is(err, errTooLong) {
 		body = nil

@@ -63,8 +63,8 @@ func (a *active) begin(r *run, i, credential int) {
 	}
 	a.rec = Attempt{Upstream: c.Upstream, Number: r.res.Tried, Started: time.Now()}
 	a.until = r.deadline
-	if t := a.rec.Started.Add(c.Terms.Total); c.Terms.Total > 0 && (a.until.IsZero() || t.Before(a.until)) {
-		a.until = t
+	if c.Terms.Total > 0 {
+		a.until = earlier(a.until, a.rec.Started.Add(c.Terms.Total))
 	}
 	if credential != noCredential {
 		a.rec.Credential = c.Credentials[a.credential]

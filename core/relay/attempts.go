@@ -25,15 +25,19 @@ func (r *run) attempts() {
 	r.order()
 	for len(r.waiting) > 0 && r.res.Tried < r.most() {
 		i := r.nextCandidate()
+		if !r.expressible(i) {
+			continue
+		}
 		if n := r.tries[i].failures; n > 0 && !r.backoff(n, r.res.Failure) {
 			return
 		}
+		races := r.races(i)
 		a := r.enter(i)
 		if a == nil {
 			continue
 		}
 		var f *sdk.Failure
-		if r.races(i) {
+		if races {
 			f = r.race(a)
 		} else {
 			f = r.single(a)
@@ -135,7 +139,7 @@ func (r *run) lineUp(a *active, o outcome) {
 	}
 }
 
-// order lists the candidates that the dry run left.
+// order lists the candidates that may be asked.
 func (r *run) order() {
 	r.waiting = r.waiting[:0]
 	for i := range r.Candidates {

@@ -63,6 +63,6 @@ func (r *run) continues(i int) bool {
 	}
 	way := *r.plans[i].way
 	way.Pass = false // also in the client's own dialect it is another request than the client's
-	r.plans[i] = plan{way: &way, encoded: e, free: freeForm(&q)}
+	r.plans[i] = plan{way: &way, known: true, encoded: e, free: freeForm(&q)}
 	return true
 }

@@ -45,14 +45,18 @@ func (a *active) send() *sdk.Failure {
 
 // firstContentBy is the time by which the answer must have content.
 func (a *active) firstContentBy() time.Time {
-	by := a.until
-	if a.terms.FirstContent > 0 {
-		first := a.rec.Started.Add(a.terms.FirstContent)
-		if by.IsZero() || first.Before(by) {
-			by = first
-		}
+	if a.terms.FirstContent <= 0 {
+		return a.until
 	}
-	return by
+	return earlier(a.until, a.rec.Started.Add(a.terms.FirstContent))
+}
+
+// earlier gives the first of two times, of which zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // elsewhere says whether there is another place for a request that could not be sent.

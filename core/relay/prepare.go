@@ -17,6 +17,7 @@ import (
 // plan is how a candidate is to be asked.
 type plan struct {
 	way     *catalog.Way
+	known   bool                // whether it can be asked
 	encoded *pluginhost.Encoded // nil where the client's bytes pass
 	free    []string            // the client's tools with free-form input, where there is an encoding
 	skip    string              // why it cannot be asked
@@ -24,40 +25,47 @@ type plan struct {
 	without []jsonspan.Edit     // what is left out since a refusal
 }
 
-// dryRun encodes the request once for each distinct plugin, provider dialect and model among the candidates that need
-// translation. A candidate that cannot express the request is skipped before any attempt is wasted on it.
-func (r *run) dryRun() {
+// ways finds the way to each candidate. Those of which it is known without a translation that they cannot be asked are left
+// out.
+func (r *run) ways() {
 	for i := range r.Candidates {
-		u := &r.Candidates[i]
-		r.plans = append(r.plans, plan{})
-		p := &r.plans[i]
-		p.way = u.Deployment.Way(r.Dialect.Name())
-		switch {
-		case r.Count && (!p.way.Pass || p.way.CountTarget == ""):
+		p := plan{way: r.Candidates[i].Deployment.Way(r.Dialect.Name())}
+		p.known = p.way.Pass
+		if r.Count && (!p.way.Pass || p.way.CountTarget == "") {
 			p.failure = sdk.Fail(sdk.CannotTranslate, "cannot express: counting tokens")
 			p.skip = p.failure.Message
-			continue
-		case p.way.Pass:
-			continue
 		}
-		if j := r.sameEncoding(i); j >= 0 {
-			*p = r.plans[j]
-		} else {
-			r.encode(u, p)
-		}
-		if p.skip != "" {
-			r.res.Skips = append(r.res.Skips, Skip{Deployment: u.Deployment.ID, Stage: "translate", Reason: p.skip})
-		}
+		r.plans = append(r.plans, p)
 	}
 }
 
-// sameEncoding finds an earlier candidate whose encoding serves this one as well.
+// expressible is the dry run of a candidate: it says whether the request can be put to it. One that needs a translation has
+// it made now, once for each distinct plugin, provider dialect and model. It is not made before the candidate's turn has
+// come: most requests are served by the first, whatever the others' plugins are up to.
+func (r *run) expressible(i int) bool {
+	p := &r.plans[i]
+	if p.known {
+		return p.skip == ""
+	}
+	if j := r.sameEncoding(i); j >= 0 {
+		*p = r.plans[j]
+	} else {
+		r.encode(&r.Candidates[i], p)
+		p.known = true
+	}
+	if p.skip != "" {
+		r.skip(r.Candidates[i].Upstream, "translate", p.skip)
+	}
+	return p.skip == ""
+}
+
+// sameEncoding finds a candidate whose encoding has been made and serves this one as well.
 func (r *run) sameEncoding(i int) int {
-	u := r.Candidates[i]
-	for j := range i {
-		v := r.Candidates[j]
-		if v.Plugin == u.Plugin && v.Deployment.Provider == u.Deployment.Provider && v.Deployment.Model == u.Deployment.Model &&
-			r.plans[j].way.Dialect == r.plans[i].way.Dialect && v.Deployment.OutputDefault() == u.Deployment.OutputDefault() {
+	u, way := &r.Candidates[i], r.plans[i].way
+	for j := range r.plans {
+		v, p := &r.Candidates[j], &r.plans[j]
+		if p.known && !p.way.Pass && p.way.Dialect == way.Dialect && v.Plugin == u.Plugin && v.Deployment.Provider == u.Deployment.Provider &&
+			v.Deployment.Model == u.Deployment.Model && v.Deployment.OutputDefault() == u.Deployment.OutputDefault() {
 			return j
 		}
 	}

@@ -3,6 +3,7 @@ package relay
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,9 +35,14 @@ type end struct {
 	panics  any
 }
 
-// races says whether a candidate is asked with others beside it.
+// races says whether a candidate is asked with others beside it. All that may be asked are then translated for at once: the
+// race's leader waits for no plugin.
 func (r *run) races(i int) bool {
-	return r.Candidates[i].Terms.HedgeAfter > 0 && len(r.waiting) > 0 && r.res.Tried < r.most() && !r.Count && !r.client.Gone()
+	if r.Candidates[i].Terms.HedgeAfter <= 0 || r.res.Tried+1 >= r.most() || r.Count || r.client.Gone() {
+		return false
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(j int) bool { return !r.expressible(j) })
+	return len(r.waiting) > 0
 }
 
 // race makes an attempt and, whenever nobody has had content for its delay, one at the next candidate beside it. The first that has

@@ -259,7 +259,7 @@ func (w *Workspace) Run(t *Task) *Result {
 	r := &w.run
 	r.begin(t)
 	defer r.client.Release()
-	r.dryRun()
+	r.ways()
 	r.attempts()
 	switch {
 	case r.res.Failure == nil:

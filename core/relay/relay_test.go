@@ -149,7 +149,7 @@ func TestHeldSinceRouted(t *testing.T) {
 			r.Candidates = append(r.Candidates, Candidate{Upstream: &Upstream{Deployment: &catalog.Deployment{ID: "m/" + name}, Care: care,
 				Credentials: []*Credential{{Name: name, Health: whole}}, Rates: []*health.Backend{ofModel}}})
 			if len(plans) < len(limitedTo) {
-				r.plans = append(r.plans, plan{})
+				r.plans = append(r.plans, plan{known: true})
 			}
 		}
 		r.attempts()
@@ -167,9 +167,9 @@ func TestHeldSinceRouted(t *testing.T) {
 	f(sdk.NoTarget, 5*time.Minute, []hold{money})
 	f(sdk.NoTarget, 5*time.Minute, []hold{rate, money}) // a limit that passes would not be all
 	// What cannot be expressed anywhere is the client's to mend; where one deployment can, the client is to wait for it.
-	lost := plan{skip: "no", failure: sdk.Fail(sdk.CannotTranslate, "no")}
+	lost := plan{known: true, skip: "no", failure: sdk.Fail(sdk.CannotTranslate, "no")}
 	f(sdk.CannotTranslate, 0, []hold{{}}, lost)
-	f(sdk.UpstreamRate, 9*time.Minute, []hold{rate, {}}, plan{}, lost)
+	f(sdk.UpstreamRate, 9*time.Minute, []hold{rate, {}}, plan{known: true}, lost)
 }
 
 func TestWithoutMember(t *testing.T) {

@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -381,5 +382,5 @@ func (a *active) heldFor() time.Duration {
 
 // lastResort says whether no further attempt can follow this one.
 func (a *active) lastResort() bool {
-	return a.race == nil && (len(a.waiting) == 0 || a.res.Tried >= a.most())
+	return a.race == nil && (a.committed || a.res.Tried >= a.most() || !slices.ContainsFunc(a.waiting, a.expressible))
 }

@@ -58,7 +58,7 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 	if n := a.call.Length(); n > a.Limits.Whole {
 		return nil, tooLarge()
 	}
-	all := pieces{expected: a.call.Length()}
+	all, blank := pieces{expected: a.call.Length()}, true
 	for {
 		p, err := b.next()
 		switch {
@@ -74,7 +74,9 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 		}
 		all.add(p)
 		a.rec.Read += int64(len(p))
-		a.call.SetTotal(a.until)
+		if blank = blank && len(bytes.TrimSpace(p)) == 0; !blank { // some services send white space while they keep one waiting
+			a.call.SetTotal(a.until)
+		}
 	}
 }
 
