@@ -3,6 +3,7 @@ package anthropic
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,10 +18,13 @@ const noParameters = `{"type":"object","properties":{}}`
 func (e *encoding) writeTools() error {
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
+		t := &e.Tools[i]
+		_, search := e.WebSearch(i)
 		switch {
+		case search && !e.named(webSearch):
+			able = append(able, i)
 		case t.Kind == sdk.ForeignTool:
-			e.plan.Lose(path, "the Messages API has no tool of type "+t.Type)
+			e.plan.LeaveTool(e.Request, i, "the Messages API has no tool of type "+t.Type)
 		case e.allowed(t):
 			able = append(able, i)
 		}
@@ -30,12 +34,46 @@ func (e *encoding) writeTools() error {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
+		if s, ok := e.WebSearch(i); ok {
+			e.search(&s, &e.Tools[i].Cache)
+			continue
+		}
 		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
 	}
 	e.w.EndArray()
 	return e.choice()
+}
+
+// The API's tool for searches of the web (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool): the
+// first one, which all models that have such a tool take, and the name that it must have.
+const (
+	webSearchType = "web_search_20250305"
+	webSearch     = "web_search"
+)
+
+// named says whether a tool of the client's own has a name, so that no other may.
+func (e *encoding) named(name string) bool {
+	return slices.ContainsFunc(e.Tools, func(t sdk.Tool) bool { return t.Kind != sdk.ForeignTool && t.Name.Is(name) })
+}
+
+// search writes the tool for searches of the web. Of the two lists of domains it takes one.
+func (e *encoding) search(s *sdk.WebSearch, cache *sdk.Value) {
+	s.Leave(e.plan, "the tool of the Messages API has no such wish", "most", "domains", "location")
+	e.w.Object()
+	e.w.Name("type").String(webSearchType)
+	e.w.Name("name").String(webSearch)
+	e.w.ValueMember("max_uses", s.Most)
+	if e.w.ValueMember("allowed_domains", s.Allowed); !s.Allowed.Present() {
+		e.w.ValueMember("blocked_domains", s.Blocked)
+	}
+	if s.Located() {
+		e.w.Name("user_location")
+		s.Location(e.w, "")
+	}
+	e.mark(cache)
+	e.w.EndObject()
 }
 
 // allowed says whether a tool is sent: the API knows no allowed tools, so the others are left out.
@@ -167,6 +205,11 @@ func (e *encoding) choice() error {
 		short, err := e.toolName(c.Names[0], "tool_choice.name")
 		if err != nil {
 			return err
+		}
+		for i := range e.Tools {
+			if e.Chosen(i) {
+				short = webSearch // of the tools that are no functions, the one that is sent
+			}
 		}
 		kind, name = "tool", short
 	}

@@ -93,7 +93,7 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 			continue
 		}
 		if !speakable(p.Kind, m.Role) {
-			e.plan.Lose(p.path, "the Messages API has no such part here")
+			e.plan.LeavePart(p.Part, p.path, "the Messages API has no such part here")
 			continue
 		}
 		bs = append(bs, p)

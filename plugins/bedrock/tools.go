@@ -21,10 +21,10 @@ func (e *encoding) writeTools() error {
 	}
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
+		t := &e.Tools[i]
 		switch {
 		case t.Kind == sdk.ForeignTool:
-			e.plan.Lose(path, "Converse has no tool of type "+t.Type)
+			e.plan.LeaveTool(e.Request, i, "Converse has no tool of type "+t.Type)
 		case e.allowed(t):
 			able = append(able, i)
 		}

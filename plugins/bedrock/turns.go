@@ -94,7 +94,7 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 			}
 		}
 		if !speakable(b.Kind, m.Role) {
-			e.plan.Lose(b.path, "Converse has no such part here")
+			e.plan.LeavePart(b.Part, b.path, "Converse has no such part here")
 			continue
 		}
 		said = append(said, b)

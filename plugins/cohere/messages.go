@@ -93,7 +93,7 @@ func (e *encoding) sorted(m *sdk.Message) message {
 		case sdk.PartThinking, sdk.PartRedacted:
 			e.plan.Drop(b.path, "reasoning of an earlier turn")
 		case sdk.PartForeign:
-			e.plan.Lose(b.path, "the API has no such part")
+			e.plan.LeavePart(b.Part, b.path, "the API has no such part")
 		default:
 			if (b.Kind == sdk.PartText || b.Kind == sdk.PartRefusal) && b.Text.Empty() {
 				continue

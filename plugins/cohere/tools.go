@@ -18,10 +18,10 @@ func (e *encoding) writeTools() (any bool, err error) {
 	var able []int
 	strict := true
 	for i := range e.Tools {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
+		t := &e.Tools[i]
 		switch {
 		case t.Kind == sdk.ForeignTool:
-			e.plan.Lose(path, "the API has no tool of type "+t.Type)
+			e.plan.LeaveTool(e.Request, i, "the API has no tool of type "+t.Type)
 		case e.allowed(t):
 			able = append(able, i)
 			strict = strict && string(t.Strict.Raw()) == "true"

@@ -10,18 +10,47 @@ import (
 // writeTools writes the tools and how free the model is to call them. A tool's parameters are JSON Schema as the client
 // wrote it: parametersJsonSchema takes what the older parameters, a form of OpenAPI's schemas, would refuse.
 func (e *encoding) writeTools() error {
-	var able []int
+	var able, foreign []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
-		if t.Kind == sdk.ForeignTool {
-			e.plan.Lose(path, "the API has no tool of type "+t.Type)
-			continue
+		if e.Tools[i].Kind == sdk.ForeignTool {
+			foreign = append(foreign, i)
+		} else {
+			able = append(able, i)
 		}
-		able = append(able, i)
+	}
+	search := -1
+	for _, i := range foreign {
+		switch _, ok := e.WebSearch(i); {
+		case ok && len(able) == 0 && search < 0:
+			search = i
+		case ok:
+			e.plan.LeaveTool(e.Request, i, "the API does not search the web beside calls of functions")
+		default:
+			e.plan.LeaveTool(e.Request, i, "the API has no tool of type "+e.Tools[i].Type)
+		}
+	}
+	if search >= 0 {
+		e.search(search)
 	}
 	if len(able) == 0 {
 		return nil
 	}
+	return e.functions(able)
+}
+
+// search writes the tool for searches of the web (https://ai.google.dev/gemini-api/docs/google-search), which the model uses
+// as it sees fit. Beside functions only some models take it, and only from clients that give back all that it found.
+func (e *encoding) search(i int) {
+	s, _ := e.WebSearch(i)
+	s.Leave(e.plan, "the API's search has no such wish")
+	e.w.Name("tools").Raw(`[{"googleSearch":{}}]`)
+	if m := e.Choice.Mode; m == sdk.ChoiceRequired || m == sdk.ChoiceNamed {
+		e.plan.Approximate("tool_choice", "the model decides whether it searches")
+	}
+}
+
+// functions writes the functions.
+func (e *encoding) functions(able []int) error {
 	e.w.Name("tools").Array()
 	e.w.Object()
 	e.w.Name("functionDeclarations").Array()

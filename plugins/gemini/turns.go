@@ -77,7 +77,7 @@ func (e *encoding) spoken(m *sdk.Message) []block {
 			e.plan.Drop(b.path, "reasoning of an earlier turn")
 			continue
 		case sdk.PartForeign: // left out before turns are made: one without parts is refused
-			e.plan.Lose(b.path, "the API has no such part here")
+			e.plan.LeavePart(b.Part, b.path, "the API has no such part here")
 			continue
 		}
 		said = append(said, b)

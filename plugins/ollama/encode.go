@@ -139,10 +139,10 @@ func (e *encoding) writeTools() error {
 	c := &e.Choice
 	var able []int
 	for i := range e.Tools {
-		t, path := &e.Tools[i], sdk.ToolPath(e.Tools, i)
+		t := &e.Tools[i]
 		switch {
 		case t.Kind == sdk.ForeignTool:
-			e.plan.Lose(path, "the API has no tool of type "+t.Type)
+			e.plan.LeaveTool(e.Request, i, "the API has no tool of type "+t.Type)
 		case c.Mode != sdk.ChoiceNone && e.allowed(t):
 			able = append(able, i)
 		}

@@ -104,7 +104,7 @@ func (e *encoding) sort(m *message, parts []sdk.Part, path string) error {
 		case sdk.PartVideo:
 			return &sdk.Inexpressible{What: "video input", Path: b.path}
 		default:
-			e.plan.Lose(b.path, "the API has no such part")
+			e.plan.LeavePart(b.Part, b.path, "the API has no such part")
 		}
 	}
 	return nil

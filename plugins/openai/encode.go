@@ -29,6 +29,8 @@ type encoding struct {
 	used  map[string]bool   // ids of calls that must not be used again
 	moved []piece           // media of tool results and words between results, waiting for a user message
 	late  []*sdk.Message    // of the system, between results: they wait for the last of them
+
+	searches bool // there is a tool for searches of the web
 }
 
 // Encode writes the request in the dialect that the deployment is to be spoken to in.

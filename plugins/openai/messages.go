@@ -265,7 +265,7 @@ func (e *encoding) assistant(m *sdk.Message) error {
 		case sdk.PartRedacted:
 			e.plan.Drop(p.path, "sealed reasoning can only be read by the provider that made it")
 		default:
-			e.plan.Lose(p.path, "an assistant message has no part of type "+partType(p.Part))
+			e.plan.LeavePart(p.Part, p.path, "an assistant message has no part of type "+partType(p.Part))
 		}
 	}
 	if !e.echo && len(thoughts) > 0 {

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -148,7 +149,8 @@ func (e *encoding) shown() bool {
 func (e *encoding) include(sealed bool) {
 	logprobs := string(e.Logprobs.Raw()) == "true"
 	sealed = sealed && !e.compatible
-	if !logprobs && !sealed {
+	sources := e.searches && !strings.HasPrefix(e.Dialect, "openai-") // other dialects show what a search has found
+	if !logprobs && !sealed && !sources {
 		return
 	}
 	e.w.Name("include").Array()
@@ -157,6 +159,9 @@ func (e *encoding) include(sealed bool) {
 	}
 	if logprobs {
 		e.w.String("message.output_text.logprobs")
+	}
+	if sources {
+		e.w.String("web_search_call.action.sources")
 	}
 	e.w.EndArray()
 }
@@ -316,7 +321,7 @@ func (e *encoding) turn(m *sdk.Message) error {
 				return err
 			}
 		default:
-			e.plan.Lose(p.path, "an assistant message has no part of type "+partType(p.Part))
+			e.plan.LeavePart(p.Part, p.path, "an assistant message has no part of type "+partType(p.Part))
 		}
 	}
 	e.thought(thoughts, sdk.Text{})

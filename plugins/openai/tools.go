@@ -22,10 +22,14 @@ func (e *encoding) tools() error {
 	var able []int
 	for i := range e.Tools {
 		t := &e.Tools[i]
-		path := sdk.ToolPath(e.Tools, i)
+		_, search := e.WebSearch(i)
 		switch {
+		case search && e.Native == responsesDialect && !e.compatible:
+			able = append(able, i)
+		case search && e.Native != responsesDialect && searcher(e.Model):
+			e.searching(i)
 		case t.Kind == sdk.ForeignTool:
-			e.plan.Lose(path, "the service has no tool of type "+t.Type)
+			e.plan.LeaveTool(e.Request, i, "the service has no tool of type "+t.Type)
 		case e.allowed(t):
 			able = append(able, i)
 		}
@@ -35,6 +39,10 @@ func (e *encoding) tools() error {
 	}
 	e.w.Name("tools").Array()
 	for _, i := range able {
+		if s, ok := e.WebSearch(i); ok {
+			e.search(&s)
+			continue
+		}
 		if err := e.tool(&e.Tools[i], sdk.ToolPath(e.Tools, i)); err != nil {
 			return err
 		}
@@ -203,6 +211,9 @@ func (e *encoding) choice() error {
 			return &sdk.Invalid{Path: "tool_choice", Message: "want a tool's name"}
 		}
 		e.w.Name("tool_choice")
+		if e.demandsSearch() {
+			break
+		}
 		if err := e.choose(c.Names[0]); err != nil {
 			return err
 		}

@@ -12,11 +12,12 @@ import (
 // may come back to OpenAI.
 const openAISealed = "gAAAA"
 
-// Repairs leaves out thinking blocks that are not Anthropic's: those without a signature, which the gateway makes of another
-// provider's reasoning, and what OpenAI has sealed. Clients send both back, and Anthropic refuses a request that holds one.
+// Repairs leaves out blocks that are not Anthropic's: thinking without a signature, which the gateway makes of another
+// provider's reasoning, what OpenAI has sealed, and the searches of the web that the gateway makes of OpenAI's. Clients send
+// all of them back, and Anthropic refuses a request that holds one.
 // What is signed stays byte for byte. A turn with calls that has lost its thinking so is gone on with without any.
 func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
-	if !bytes.Contains(doc.Body, []byte(`thinking"`)) {
+	if !bytes.Contains(doc.Body, []byte(`thinking"`)) && !bytes.Contains(doc.Body, []byte(searchID)) {
 		return dst
 	}
 	messages, ok := doc.Member(0, "messages")
@@ -80,10 +81,13 @@ func typeOf(doc *jsonspan.Doc, block int) int {
 	return block
 }
 
-// foreign says whether a block is thinking of another provider.
+// foreign says whether a block is thinking, or a search of the web, of another provider.
 func foreign(doc *jsonspan.Doc, block int) bool {
 	if doc.Kind(block) != jsonspan.Object {
 		return false
+	}
+	if foreignSearch(doc, block) {
+		return true
 	}
 	kind, ok := doc.Member(block, "type")
 	switch {

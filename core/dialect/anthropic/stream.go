@@ -134,11 +134,11 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 		dst = append(dst, `{"type":"redacted_thinking","data":"`...)
 		return s.lone(append(append(dst, e.Text.Raw()...), `"}`...))
 	case sdk.Foreign:
-		if !ours(e.Type) || !e.Value.Present() {
-			return dst
+		for _, b := range foreignBlocks(e, s.opts.RequestID, s.index) {
+			dst = s.startBlock(s.stopBlock(dst))
+			dst = s.lone(append(dst, b...))
 		}
-		dst = s.startBlock(s.stopBlock(dst))
-		return s.lone(append(dst, e.Value.Raw()...))
+		return dst
 	case sdk.Citation:
 		return s.cite(dst, e.Value)
 	case sdk.ToolBegin:

@@ -67,8 +67,8 @@ func (w *whole) add(e *sdk.Event) {
 		raw := append([]byte(`{"type":"redacted_thinking","data":"`), e.Text.Raw()...)
 		w.blocks = append(w.blocks, grown{body: append(raw, `"}`...)})
 	case sdk.Foreign:
-		if ours(e.Type) && e.Value.Present() {
-			w.blocks = append(w.blocks, grown{body: bytes.Clone(e.Value.Raw())})
+		for _, b := range foreignBlocks(e, w.opts.RequestID, len(w.blocks)) {
+			w.blocks = append(w.blocks, grown{body: b})
 		}
 	case sdk.Citation:
 		if citable(e.Value) {

@@ -82,6 +82,10 @@ func (r *decoder) turns(name string, v int) bool {
 		r.tools(v)
 	case "functions":
 		r.oldFunctions(v)
+	case "web_search_options": // a tool to all others
+		if r.Object(v) {
+			r.req.Tools = append(r.req.Tools, sdk.Tool{Kind: sdk.ForeignTool, Type: name, Raw: r.Value(v), Path: name})
+		}
 	case "tool_choice":
 		r.choice(v)
 	case "function_call":

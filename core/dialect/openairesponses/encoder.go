@@ -302,6 +302,32 @@ func ours(typ string) bool {
 	return strings.HasSuffix(typ, "_call") || strings.HasSuffix(typ, "_call_output")
 }
 
+// foreign is the item of a foreign block: one of this dialect as it stands, and a search of the web that Anthropic's tool
+// made (https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool) as one that OpenAI's has made. nil
+// where there is none.
+func (a *answer) foreign(e *sdk.Event) []byte {
+	if !e.Value.Present() {
+		return nil
+	}
+	if ours(e.Type) {
+		return dialect.AppendLine(nil, e.Value.Raw())
+	}
+	var doc jsonspan.Doc
+	if e.Type != "server_tool_use" || doc.Parse(e.Value.Raw(), jsonspan.Limits{AllowDuplicates: true}) != nil {
+		return nil
+	}
+	if name, ok := member(&doc, 0, "name"); !ok || !doc.Is(name, "web_search") {
+		return nil
+	}
+	body := append([]byte(`{"id":"ws_`), a.request()...)
+	body = strconv.AppendInt(append(body, '_'), int64(len(a.items)), 10)
+	body = append(body, `","type":"web_search_call","status":"completed","action":{"type":"search","query":`...)
+	if query, ok := doc.Find(0, "input", "query"); ok && doc.Kind(query) == jsonspan.String {
+		return append(append(body, doc.Raw(query)...), "}}"...)
+	}
+	return append(body, `""}}`...)
+}
+
 // appendAnnotation writes a citation, or nothing where it has no form here. A source on the web becomes a url_citation;
 // where its range is not known that is empty.
 func appendAnnotation(dst []byte, v sdk.Value) []byte {

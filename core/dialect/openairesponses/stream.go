@@ -94,10 +94,11 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 	case sdk.Logprobs:
 		return s.score(dst, e.Value)
 	case sdk.Foreign:
-		if !ours(e.Type) || !e.Value.Present() {
+		body := s.foreign(e)
+		if body == nil {
 			return dst
 		}
-		dst = s.add(s.shut(dst), item{kind: foreign, body: dialect.AppendLine(nil, e.Value.Raw())})
+		dst = s.add(s.shut(dst), item{kind: foreign, body: body})
 		return s.close(dst, len(s.items)-1, completed)
 	case sdk.Image:
 		if e.Text.Empty() {

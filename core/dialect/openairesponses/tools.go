@@ -1,6 +1,8 @@
 package openairesponses
 
 import (
+	"bytes"
+
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
 )
@@ -60,6 +62,8 @@ func (r *decoder) choice(v int) {
 		c.Mode, c.Names = sdk.ChoiceNamed, []sdk.Text{r.Content(r.needed(v, "name"))}
 	case r.Is(t, "allowed_tools"):
 		r.allowed(v)
+	case t > 0 && bytes.HasPrefix(r.Inner(t), []byte("web_search")): // which other providers have too
+		c.Mode, c.Names = sdk.ChoiceNamed, []sdk.Text{r.Content(t)}
 	default:
 		r.unknown(v)
 	}
