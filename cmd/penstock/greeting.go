@@ -33,7 +33,7 @@ func found() []string {
 
 // greet says what is served and where.
 func (p *process) greet(out io.Writer) {
-	g := p.manager.Hold()
+	g := p.manager.Borrow()
 	defer g.Release()
 	fmt.Fprintf(out, "penstock %s · %s (generation %d)\n\n", version(), p.loader.source(), g.Number)
 	fmt.Fprintf(out, "  API      %s/v1        (OpenAI, Anthropic and Gemini dialects)\n", p.ready.API)
@@ -46,6 +46,6 @@ func (p *process) greet(out io.Writer) {
 		fmt.Fprintf(out, "\nTry:\n  curl -sD - %s/v1/chat/completions -H \"Authorization: Bearer %s\" \\\n"+
 			"    -d '{\"model\":\"demo/flaky\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}'\n", p.ready.API, p.key)
 	}
-	fmt.Fprintf(out, "\n%s ready in %d ms · %d plugin processes · %d models\n", time.Now().Format("15:04:05"),
+	fmt.Fprintf(out, "\n%s ready in %d ms · plugin processes: %d · models: %d\n", time.Now().Format("15:04:05"),
 		time.Since(p.started).Milliseconds(), len(p.host.List()), len(g.Catalog.Models))
 }

@@ -72,7 +72,7 @@ func percentOf(live uint64) int {
 
 // memoryAllowed is what the generation in force allows of a limit.
 func (p *process) memoryAllowed(limit uint64) uint64 {
-	g := p.manager.Hold()
+	g := p.manager.Borrow()
 	if g == nil {
 		return math.MaxUint64
 	}

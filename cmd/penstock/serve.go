@@ -88,7 +88,7 @@ type process struct {
 	disabled *route.Disabled
 }
 
-// readyFile tells scripts where the gateway is (CONTRACTS, "The program").
+// readyFile tells scripts where the gateway is.
 type readyFile struct {
 	API        string `json:"api"`
 	Admin      string `json:"admin"`
@@ -202,7 +202,7 @@ type listeners struct{ data, admin net.Listener }
 
 // listen opens the doors: flags beat the environment, the environment the configuration.
 func (p *process) listen() (listeners, error) {
-	g := p.manager.Hold()
+	g := p.manager.Borrow()
 	defer g.Release()
 	cfg := g.Config
 	var l listeners

@@ -30,8 +30,8 @@ import (
 type Generations interface {
 	Load(ctx context.Context, source string) (int64, error)
 	Records() []generation.Record
-	// Hold gives the generation in force, or nil; every Hold is followed by a Release.
-	Hold() *generation.Generation
+	// Borrow gives the generation in force, or nil; every Borrow is followed by a Release.
+	Borrow() *generation.Generation
 }
 
 // Plugins is what the API shows of plugin processes.

@@ -134,7 +134,7 @@ func (s *Server) done(w http.ResponseWriter, what string, err error) {
 
 // holding gives the generation in force; nil where there is none, which the caller has been told.
 func (s *Server) holding(w http.ResponseWriter) *generation.Generation {
-	g := s.Generations.Hold()
+	g := s.Generations.Borrow()
 	if g == nil {
 		problem(w, http.StatusServiceUnavailable, "no generation is in force")
 	}

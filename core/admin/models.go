@@ -67,7 +67,7 @@ type Disabled struct {
 
 // models lists the models of the generation in force, in the configuration's order, those of the catalogue first.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	g := s.Generations.Hold()
+	g := s.Generations.Borrow()
 	if g == nil {
 		problem(w, http.StatusServiceUnavailable, "no generation is in force")
 		return
@@ -179,7 +179,7 @@ func readReason(body io.Reader) (string, error) {
 
 // known says whether the generation in force has a model or deployment of a name.
 func (s *Server) known(name string) bool {
-	g := s.Generations.Hold()
+	g := s.Generations.Borrow()
 	if g == nil {
 		return false
 	}

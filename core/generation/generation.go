@@ -44,7 +44,7 @@ type Generation struct {
 	upkeep    []reach.Upkeep
 
 	holds    atomic.Int64 // requests, and one of the manager's own while it is in force
-	requests atomic.Int64 // ever held
+	requests atomic.Int64 // that ever held it
 	parts    []release    // what is let go at the end
 	ended    func()       // tells the manager
 }

@@ -50,15 +50,20 @@ func NewManager(l Loader, b *Builder, log *slog.Logger) *Manager {
 	return &Manager{loader: l, builder: b, log: log}
 }
 
-// Hold gives the generation in force, held; nil where none is. The caller calls Release when it is done.
+// Hold gives the generation in force, held for a request; nil where none is. The caller calls Release when it is done.
 func (m *Manager) Hold() *Generation {
+	g := m.Borrow()
+	if g != nil {
+		g.requests.Add(1)
+	}
+	return g
+}
+
+// Borrow is Hold for who serves no request.
+func (m *Manager) Borrow() *Generation {
 	for {
 		g := m.current.Load()
-		if g == nil {
-			return nil
-		}
-		if g.hold() {
-			g.requests.Add(1)
+		if g == nil || g.hold() {
 			return g
 		}
 	}
@@ -100,11 +105,13 @@ func (m *Manager) Load(ctx context.Context, source string) (int64, error) {
 	return g.Number, nil
 }
 
-// refuse records a change that was not taken.
+// refuse records a change that was not taken. What was said last is not said again: the watch looks at the file whenever
+// something in its folder is written, which may be the log that this goes to.
 func (m *Manager) refuse(source, hash string, err error) {
+	again := m.judged == hash && m.verdict != nil && m.verdict.Error() == err.Error()
 	m.judged, m.verdict = hash, err
-	if hash == "" {
-		m.verdict = nil
+	if again {
+		return
 	}
 	m.record(entry{Record: Record{Status: "failed", Source: source, Created: time.Now(), Hash: hash, Error: err.Error()}})
 	message := "configuration: refused"
