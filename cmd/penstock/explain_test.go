@@ -90,6 +90,9 @@ func TestUnknownCommand(t *testing.T) {
 	f("unknown command \"valdate\", did you mean validate?\npenstock --help lists the commands", "valdate")
 	f("unknown command \"bake\"\npenstock --help lists the commands", "bake", "cake")
 	f("unknown command \"crate\", did you mean create?\npenstock keys --help lists the commands", "keys", "crate")
+	f("penstock ledger reconcile: got nothing, want penstock ledger reconcile FILE [flags]", "ledger", "reconcile")
+	f("penstock explain: got [\"stream\" \"queue\"], want penstock explain [MEMBER] [flags]", "explain", "stream", "queue")
+	f("penstock version: got [\"now\"], want penstock version [flags]", "version", "now")
 	for _, c := range newRoot().Commands() {
 		if !c.HasSubCommands() || c.Name() == "health" {
 			continue

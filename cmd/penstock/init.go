@@ -67,7 +67,11 @@ func (s *starter) run() error {
 			return &exitError{exitFailure, err.Error()}
 		}
 	}
-	fmt.Fprintln(s.out, "\nnext: export PENSTOCK_KEY (the key of your programs, any 32 characters) and run: penstock serve")
+	serve := "penstock serve"
+	if filepath.Clean(s.dir) != "." {
+		serve += " -c " + filepath.Join(s.dir, "penstock.yaml")
+	}
+	fmt.Fprintln(s.out, "\nnext: export PENSTOCK_KEY (the key of your programs, any 32 characters) and run: "+serve)
 	return nil
 }
 
@@ -75,7 +79,7 @@ func (s *starter) run() error {
 func (s *starter) write(name, text string) error {
 	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		fmt.Fprintf(s.out, "  kept   %s\n", name)
+		fmt.Fprintf(s.out, "  kept   %s\n", filepath.Join(s.dir, name))
 		return nil
 	}
 	if err != nil {
@@ -85,7 +89,7 @@ func (s *starter) write(name, text string) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	fmt.Fprintf(s.out, "  wrote  %s\n", name)
+	fmt.Fprintf(s.out, "  wrote  %s\n", filepath.Join(s.dir, name))
 	return err
 }
 

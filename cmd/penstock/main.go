@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes (CONTRACTS, "The program").
+// The exit codes.
 const (
 	exitFailure     = 1
 	exitUsage       = 2
@@ -69,8 +69,29 @@ func newRoot() *cobra.Command {
 		if !c.Runnable() {
 			hold(c)
 		}
+		for _, below := range append(c.Commands(), c) {
+			count(below)
+		}
 	}
 	return root
+}
+
+// count makes a command with the wrong number of arguments show what it takes.
+func count(cmd *cobra.Command) {
+	takes := cmd.Args
+	if !cmd.Runnable() || takes == nil || cmd.HasSubCommands() {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if takes(cmd, args) == nil {
+			return nil
+		}
+		got := "nothing"
+		if len(args) > 0 {
+			got = fmt.Sprintf("%q", args)
+		}
+		return fmt.Errorf("%s: got %s, want %s", cmd.CommandPath(), got, cmd.UseLine())
+	}
 }
 
 // hold makes a command that only holds others say which they are; another word behind it is a mistake.
