@@ -50,7 +50,7 @@ func newDrill() *cobra.Command {
 	return cmd
 }
 
-// drillReport is the outcome of a drill (DECISIONS 22).
+// drillReport is the outcome of a drill.
 type drillReport struct {
 	Pass    int           `json:"pass"`
 	Partial int           `json:"partial"`

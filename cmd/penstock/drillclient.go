@@ -248,7 +248,7 @@ func (s *sighting) right() bool {
 // verdict says how good an outcome is.
 type verdict string
 
-// The verdicts, best first (DECISIONS 22).
+// The verdicts, best first.
 const (
 	passed  verdict = "pass"
 	safe    verdict = "safe"

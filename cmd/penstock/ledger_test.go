@@ -187,7 +187,7 @@ func reconciled(t *testing.T, g *served, day time.Time) {
 }
 
 // TestLedgerKilled kills the gateway under load, again and again, and then holds the ledger against what the upstream
-// counted (DECISIONS 7). PENSTOCK_LONG=1 does so a thousand times.
+// counted. PENSTOCK_LONG=1 does so a thousand times.
 func TestLedgerKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 8

@@ -13,7 +13,7 @@ func (r *Reservation) Limited() bool {
 }
 
 // AppendHeaders appends the header lines that tell a client of a dialect where its limits stand, as OpenAI's and
-// Anthropic's own services do (CONVENTIONS 1.2).
+// Anthropic's own services do.
 func (r *Reservation) AppendHeaders(dst []byte, dialect string, now time.Time) []byte {
 	s := &r.standing
 	if dialect != "anthropic" {

@@ -33,7 +33,7 @@ type Allowance struct {
 	Budget *Budget `json:"budget,omitempty"` // nil: none
 }
 
-// Rates are the limits of CONTRACTS' configuration; 0 is none.
+// Rates are the limits that a configuration states; 0 is none.
 type Rates struct {
 	RPM         int64 `json:"rpm,omitempty"`
 	TPM         int64 `json:"tpm,omitempty"`  // tokens in and out together

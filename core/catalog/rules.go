@@ -106,7 +106,7 @@ func (d *Deployment) fill(v []byte) []byte {
 	return bytes.Clone(v)
 }
 
-// OutputDefault is the output limit to ask for where the provider demands one and the client gave none (DECISIONS 24).
+// OutputDefault is the output limit to ask for where the provider demands one and the client gave none.
 func (d *Deployment) OutputDefault() int {
 	if d.MaxOutput < Unlimited {
 		return d.MaxOutput

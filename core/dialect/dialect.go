@@ -70,7 +70,7 @@ func WithoutItems(doc *jsonspan.Doc, array int, drop func(item int) bool) (jsons
 	return doc.Replace(array, append(kept, ']')), true
 }
 
-// Need is a set of capabilities that a request calls for (DECISIONS 24).
+// Need is a set of capabilities that a request calls for.
 type Need uint16
 
 // The capabilities.

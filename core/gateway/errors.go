@@ -68,7 +68,7 @@ func (r *request) statusOf(f *sdk.Failure) int {
 	return r.dialect.Status(f)
 }
 
-// appendRetry tells a client's SDK whether and when a retry is of use (CONVENTIONS 1.1).
+// appendRetry tells a client's SDK whether and when a retry is of use.
 func appendRetry(dst []byte, f *sdk.Failure) []byte {
 	if f.RetryAfter > 0 {
 		secs := int64((f.RetryAfter + time.Second - 1) / time.Second)

@@ -38,7 +38,7 @@ type endpoint struct {
 	target target
 }
 
-// NewDialects makes the route table (CONTRACTS, "Routes on the data listener").
+// NewDialects makes the route table.
 func NewDialects(s Speakers) Dialects {
 	d := Dialects{Speakers: s, exact: map[string]endpoint{}}
 	post := func(t target, paths ...string) {

@@ -41,8 +41,8 @@ func (s *Server) ServeTLS(l net.Listener, config *tls.Config) error {
 	return err
 }
 
-// http2Server is the server of the standard library with limits for a listener that faces the world (RELIABILITY 0.5:
-// a stream's window is small, the connection's is not bound by it).
+// http2Server is the server of the standard library with limits for a listener that faces the world:
+// a stream's window is small, the connection's is not bound by it.
 func (s *Server) http2Server() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)

@@ -114,7 +114,7 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestKilled kills a process in the middle of its calls, again and again, and then holds the ledger against what the
-// upstream counted (DECISIONS 7): 15 times, 50 with CI=true, and a thousand with PENSTOCK_LONG=1.
+// upstream counted: 15 times, 50 with CI=true, and a thousand with PENSTOCK_LONG=1.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 15

@@ -4,7 +4,7 @@
 // and ends once (Settle). The journal is a file that is mapped into memory: a slot costs no system call and outlives the
 // process, and a power cut where Options.Power is set. Behind the response, settled slots become rows of the store, many in one commit; a slot
 // is free again only when its row is committed. What a dead process left open becomes rows by rule at the next Open: charged
-// at the estimate where the call had been sent, refunded otherwise (DECISIONS 7). A row that is written twice changes
+// at the estimate where the call had been sent, refunded otherwise. A row that is written twice changes
 // nothing, so no crash between commit and release counts twice.
 //
 // It leaves limits and budgets to core/limits, the order of attempts to core/relay, and whether a request is served while

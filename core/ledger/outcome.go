@@ -1,6 +1,6 @@
 package ledger
 
-// Outcome is how an upstream call ended (CONTRACTS, "Ledger rows").
+// Outcome is how an upstream call ended.
 type Outcome uint8
 
 // The outcomes.

@@ -51,7 +51,7 @@ func (s Slot) Sent() {
 
 // Settle ends the call and gives its cost in nano-USD. It does so once: further calls do nothing and give 0.
 //
-// A usage that the provider gave (Known) is charged as it is. Where there is none, the outcome decides (DECISIONS 8, 27): what
+// A usage that the provider gave (Known) is charged as it is. Where there is none, the outcome decides: what
 // was not sent, what the upstream answered with an error, what timed out and what lost against a hedge is refunded; the rest
 // is charged by estimate. The estimate is what u counts, not Known: tokens that the caller estimated from what it has seen;
 // for input or output of which u counts none it is that of the Call.
