@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -34,7 +35,7 @@ func OpenAIWords(f *sdk.Failure) (typ, code string) {
 	if f.Kind == sdk.UpstreamAuth {
 		return typ, code
 	}
-	if f.Type != "" {
+	if f.Type != strings.ToUpper(f.Type) { // which is how Google spells its statuses
 		typ = f.Type
 	}
 	if own := CodeOf(f); own != "" && f.Kind != sdk.ContextTooLong { // that has one code, which clients shorten their input by

@@ -20,6 +20,7 @@ func Failures() []sdk.Failure {
 		{Kind: sdk.UpstreamMoney, Status: 403, Message: "spend limit"},
 		{Kind: sdk.UpstreamRate, Status: 429, Message: "slow down", Type: "requests", Code: "rate_limit_exceeded"},
 		{Kind: sdk.UpstreamRate, Status: 429, Message: "Resource has been exhausted", Code: "429"},
+		{Kind: sdk.Overloaded, Status: 503, Message: "The model is overloaded.", Type: "UNAVAILABLE"},
 		{Kind: sdk.UpstreamModel, Status: 404, Message: "no such model"},
 		{Kind: sdk.UpstreamModel, Message: "The model does not exist", Type: "invalid_request_error", Code: "model_not_found"},
 		{Kind: sdk.BudgetSpent, Message: "the budget of key \"ci\" is spent", Code: "budget_exhausted"},
