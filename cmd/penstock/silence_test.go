@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // mute answers without content, as Anthropic's models do when they have nothing to add: the answer has its reason and, in its
@@ -68,4 +70,36 @@ retry: {attempts: 3, backoff: {first: 1ms, max: 1ms}}
 	f(message, "pair", plain, false, "Hello", 200)
 	one.answer = mute(0)
 	f(message, "alone", call, false, "says nothing", 502)
+}
+
+// TestNothingComes: neither the text of an error that does not come nor white space, which some services send while they keep
+// one waiting, keeps a request from its next deployment.
+func TestNothingComes(t *testing.T) {
+	t.Parallel()
+	f := func(name, timeout string, waits http.HandlerFunc) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, two := newUpstream(t, waits), newUpstream(t, answers("from two"))
+			s := serveText(t, pair(one, two, "", timeout))
+			if a := s.post("/v1/chat/completions", askWhole); a.status != 200 || !strings.Contains(a.body, "from two") {
+				t.Errorf("%d %s, want the answer of the second", a.status, a.body)
+			}
+		})
+	}
+	f("error", "timeout: {first_content: 40s, total: 20s}", func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	f("white space", "timeout: {first_content: 4s, total: 20s}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			io.WriteString(w, " \n")
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(100 * time.Millisecond): // as such a service does
+			}
+		}
+	})
 }
