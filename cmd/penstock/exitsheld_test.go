@@ -48,16 +48,21 @@ func TestPluginDiesAtEveryStage(t *testing.T) {
 	b := openBooks(t, "timeout: {first_content: 5s}\n")
 	pids := regexp.MustCompile(`plugin started +plugin=openai +pid=(\d+)`)
 	started := func() [][]string { return pids.FindAllStringSubmatch(b.log.String(), -1) }
+	had := 0
 	signal := func(s syscall.Signal) {
 		all := started()
+		had = len(all)
 		pid, err := strconv.Atoi(all[len(all)-1][1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		syscall.Kill(pid, s)
 	}
-	b.eachStage(named("stream, translated"), &held{what: "plugin dies", while: func(func()) { signal(syscall.SIGKILL) }}, faultpoint.Translate, faultpoint.Head)
-	b.eachStage(named("stream, translated"), &held{what: "plugin hangs", while: func(func()) { signal(syscall.SIGSTOP) }}, faultpoint.Translate)
+	again := func() { // a request waits for it a second only, which is not enough on a busy machine
+		b.await("another process", func() bool { return len(started()) > had })
+	}
+	b.eachStage(named("stream, translated"), &held{what: "plugin dies", while: func(func()) { signal(syscall.SIGKILL) }, after: again}, faultpoint.Translate, faultpoint.Head)
+	b.eachStage(named("stream, translated"), &held{what: "plugin hangs", while: func(func()) { signal(syscall.SIGSTOP) }, after: again}, faultpoint.Translate)
 	b.audit()
 	b.emptied()
 }
