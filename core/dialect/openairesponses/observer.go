@@ -2,6 +2,7 @@ package openairesponses
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/frame"
@@ -20,7 +21,8 @@ type observer struct {
 	number    int  // of the next event
 	usage     sdk.Usage
 	reason    sdk.Reason
-	id        string // of the response
+	id, model string // of the response
+	created   int64  // in seconds since 1970
 	doc       *jsonspan.Doc
 }
 
@@ -38,9 +40,17 @@ func (o *observer) Usage() sdk.Usage { return o.usage }
 // Finish is the reason of the end; the dialect has it only in the event that ends the stream.
 func (o *observer) Finish() sdk.Reason { return o.reason }
 
-// AppendFailure writes the error as the event that follows those that have been seen.
+// AppendFailure ends the response as failed, in the event that follows those that have been seen: Codex passes over error events
+// (https://github.com/openai/codex, codex-api/src/sse/responses.rs). Where no response has begun, there is none to have failed.
 func (o *observer) AppendFailure(dst []byte, f *sdk.Failure, _ string) []byte {
-	return appendErrorEvent(dst, f, o.number)
+	if o.id == "" {
+		return appendErrorEvent(dst, f, o.number)
+	}
+	s := stream{number: o.number}
+	s.answer = answer{id: jsonspan.AppendEscape(nil, []byte(o.id)), model: jsonspan.AppendEscape(nil, []byte(o.model)), usage: o.usage, failure: f}
+	s.opts.Created = time.Unix(o.created, 0)
+	dst = append(s.event(dst, "response.failed"), `,"response":`...)
+	return append(s.append(dst, failed), "}\n\n"...)
 }
 
 // Frame looks at one frame of a stream. Once content has been seen it no longer says which frames have any.
@@ -166,17 +176,27 @@ func (o *observer) response(r int) (seen dialect.Seen) {
 	return seen
 }
 
-// maxID bounds an id that is remembered.
+// maxID bounds an id or a name that is remembered.
 const maxID = 256
 
-// name notes the id of a response, once.
+// name notes the id of a response, its model and when it began, once.
 func (o *observer) name(r int) {
 	if o.id != "" || o.doc.Kind(r) != jsonspan.Object {
 		return
 	}
-	if id, ok := member(o.doc, r, "id"); ok && o.doc.Kind(id) == jsonspan.String && len(o.doc.Inner(id)) <= maxID {
-		o.id = o.doc.Text(id)
+	o.id, o.model = o.word(r, "id"), o.word(r, "model")
+	if at, ok := member(o.doc, r, "created_at"); ok {
+		o.created, _ = o.doc.Int(at)
 	}
+}
+
+// word gives a text that is short enough to be remembered; "" where there is none.
+func (o *observer) word(r int, name string) string {
+	v, ok := member(o.doc, r, name)
+	if !ok || o.doc.Kind(v) != jsonspan.String || len(o.doc.Inner(v)) > maxID {
+		return ""
+	}
+	return o.doc.Text(v)
 }
 
 // incomplete is the reason of an answer that was cut short.

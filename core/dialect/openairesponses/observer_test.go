@@ -120,17 +120,22 @@ func TestObserverWhole(t *testing.T) {
 	f(`<html>`, false, false, sdk.ReasonUnset, 0)
 }
 
-// TestFailureNumber wants an error to have the number that follows those of the events before it.
+// TestFailureNumber wants an error to have the number that follows those of the events before it, and a response that has begun to
+// end as failed.
 func TestFailureNumber(t *testing.T) {
 	o := newObserver()
 	dialecttest.Observe(t, o, sse(created, `{"type":"response.output_text.delta","sequence_number":1,"delta":"a"}`, `{"type":"response.output_text.delta","sequence_number":2,"delta":"a"}`))
 	got := string(o.AppendFailure(nil, sdk.Fail(sdk.Timeout, "slow"), "req_1"))
-	if !strings.HasPrefix(got, "event: error\n") || !strings.Contains(got, `"sequence_number":3`) {
+	if !strings.HasPrefix(got, "event: response.failed\n") || !strings.Contains(got, `"sequence_number":3,"response":{"id":"resp_1",`) ||
+		!strings.Contains(got, `"status":"failed","error":{"code":"timeout","message":"slow"}`) {
 		t.Errorf("got %s", got)
 	}
 	seen := dialecttest.Observe(t, newObserver(), []byte(got))
 	if seen.Failure == nil || seen.Failure.Kind != sdk.Timeout || seen.Failure.Message != "slow" {
 		t.Errorf("read back as %+v", seen.Failure)
+	}
+	if got := string(newObserver().AppendFailure(nil, sdk.Fail(sdk.Timeout, "slow"), "req_1")); !strings.HasPrefix(got, "event: error\n") {
+		t.Errorf("before the response began: %s", got)
 	}
 }
 
