@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -64,5 +66,36 @@ func TestMemoryIsShort(t *testing.T) {
 	})
 	if a := s.post("/v1/chat/completions", askWhole); a.status != 200 {
 		t.Errorf("interactive: %d %s, want 200", a.status, a.body)
+	}
+}
+
+// TestLargeAnswersWhileMemoryIsShort: what is kept of an answer that is not complete is then bounded; nobody else is asked, and
+// the provider is not held responsible.
+func TestLargeAnswersWhileMemoryIsShort(t *testing.T) {
+	t.Parallel()
+	var size atomic.Int64
+	up := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		answers(strings.Repeat("x", int(size.Load())))(w, r)
+	})
+	s := serveText(t, classes(up.URL, "limits: {memory: 50%}\nbreaker: {failures: 2}"), "GOMEMLIMIT=8MiB")
+	f := func(bytes int64, ask string, status int) {
+		t.Helper()
+		size.Store(bytes)
+		before := up.count()
+		if a := s.post("/v1/chat/completions", ask); a.status != status || status != 200 && (!strings.Contains(a.body, "short of memory") || a.header.Get("Retry-After") == "") {
+			t.Errorf("%d bytes: %d %v %.200s, want %d", bytes, a.status, a.header, a.body, status)
+		}
+		if n := up.count() - before; n != 1 {
+			t.Errorf("%d bytes: asked %d times", bytes, n)
+		}
+	}
+	s.await("memory to be short", func() bool {
+		return s.post("/v1/chat/completions", askWhole, "Authorization", "Bearer "+testKey+"-batch").status == 503
+	})
+	for _, ask := range []string{askWhole, askStream} {
+		for range 3 {
+			f(3<<20, ask, 503)
+		}
+		f(512<<10, ask, 200)
 	}
 }

@@ -249,7 +249,7 @@ func (r *request) relay() *sdk.Failure {
 	faultpoint.Reach(faultpoint.Reserved)
 	r.task = relay.Task{
 		Exchange: r.ex, Dialect: r.dialect, Doc: &r.doc, Facts: &r.facts, Candidates: r.candidates,
-		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, Queues: &r.g.queues, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
+		Limits: r.limits(), Clock: &r.clock, Answer: r, Records: r, Queues: &r.g.queues, Memory: &r.g.Gate, RequestID: r.id, Framing: r.route.framing, Count: r.route.count, Backends: r.gen.Timing == timing.Attempts, Log: r.g.Log,
 	}
 	r.result = r.relaying.Run(&r.task)
 	if r.result.Committed {

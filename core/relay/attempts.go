@@ -289,7 +289,7 @@ type outcome struct {
 // a refused credential is that credential's: another one may serve at once.
 func follows(f *sdk.Failure, sent bool) outcome {
 	switch f.Kind {
-	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal:
+	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal, sdk.Shedding:
 		return outcome{then: giveUp}
 	case sdk.ContextTooLong:
 		return outcome{then: larger}

@@ -169,6 +169,7 @@ type Task struct {
 	Answer     Answer
 	Records    Records          // nil: calls are not recorded
 	Queues     *bytequeue.Share // nil: QueueTotal does not hold
+	Memory     Memory           // nil: there is always enough
 	RequestID  string
 	Framing    string // of the client's stream: "array", or its dialect's own
 	Count      bool   // tokens are to be counted, not answers given

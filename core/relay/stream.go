@@ -110,6 +110,9 @@ func (s *streaming) run() *sdk.Failure {
 		case s.err != nil:
 			return s.broke(s.transport(s.err))
 		}
+		if f := s.keep(int64(s.pipe.Begun() + len(s.held))); f != nil {
+			return s.fail(f)
+		}
 		s.makeRoom()
 		if s.writes() && s.client.Gone() && s.overDrain() {
 			return sdk.Fail(sdk.ClientGone, "the client left")

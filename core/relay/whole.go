@@ -73,6 +73,9 @@ func (a *active) collect() ([]byte, *sdk.Failure) {
 			return nil, tooLarge()
 		}
 		all.add(p)
+		if f := a.keep(all.size); f != nil {
+			return nil, f
+		}
 		a.rec.Read += int64(len(p))
 		if blank = blank && len(bytes.TrimSpace(p)) == 0; !blank { // some services send white space while they keep one waiting
 			a.call.SetTotal(a.until)
@@ -231,6 +234,9 @@ func (a *active) gather(b *answerBody, body []byte, err error) ([]byte, *sdk.Fai
 		if err != nil {
 			break
 		}
+		if f := a.keep(all.size); f != nil {
+			return nil, f
+		}
 		p, err = b.next()
 	}
 	if err != io.EOF {
@@ -263,6 +269,9 @@ func (a *active) streamAsWhole() *sdk.Failure {
 		a.rec.Read += int64(len(p))
 		if out := t.Feed(p); out.Failure != nil {
 			return out.Failure
+		}
+		if f := a.keep(a.rec.Read); f != nil {
+			return f
 		}
 		content, done := t.Progress()
 		if done {

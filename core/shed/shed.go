@@ -153,6 +153,9 @@ func (g *Gate) admit(limit int) {
 // Tighten says whether memory is short.
 func (g *Gate) Tighten(short bool) { g.tight.Store(short) }
 
+// Short says whether memory is short.
+func (g *Gate) Short() bool { return g.tight.Load() }
+
 // InFlight is the number of requests that are in.
 func (g *Gate) InFlight() int64 { return g.inFlight.Load() }
 
