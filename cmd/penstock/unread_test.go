@@ -113,7 +113,7 @@ func TestClientsThatReadNothing(t *testing.T) {
 	if os.Getenv("PENSTOCK_LONG") != "" {
 		list = []unreadCase{
 			{"http/1.1", false, "/v1/chat/completions", min(10_000, mayOpen(t)/2-200), 800 << 20},
-			{"http/2", true, "/v1/chat/completions", 10_000, 800 << 20}, // just missed: about 84 KiB a stream
+			{"http/2", true, "/v1/chat/completions", 10_000, 800 << 20},
 		}
 	}
 	for _, c := range list {
