@@ -52,4 +52,9 @@ keys: [{name: test, secret: `+testKey+`, dialects: [openai-embeddings, gemini-em
 	f("/v1beta/models/o:batchEmbedContents", `{"requests":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"text":"b"}]}}]}`,
 		`{"embeddings":[{"values":[0.25,-1]},{"values":[1,2]}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":0,"totalTokenCount":7}}`,
 		"/v1/embeddings", `{"model":"text-embedding-3-small","input":["a","b"]}`)
+	for _, r := range rowsOf(t, s) {
+		if r.OutputTokens != 0 || r.InputTokens == 0 {
+			t.Errorf("embeddings have input and no output, whoever counts it: got %+v", r)
+		}
+	}
 }

@@ -128,6 +128,11 @@ func TestCountTokens(t *testing.T) {
 	if err != nil || n.InputTokens != 41 {
 		t.Errorf("Anthropic's SDK: %+v, %v", n, err)
 	}
+	for _, r := range rowsOf(t, s) {
+		if r.Status != "settled" || r.Estimated || r.InputTokens+r.OutputTokens+r.CostNanoUSD != 0 {
+			t.Errorf("counting is free, and has a row of no tokens: got %+v", r)
+		}
+	}
 }
 
 // TestStateStaysWithItsAccount: what continues an earlier response is asked of the first deployment alone, and a failure

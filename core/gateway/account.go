@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-gateway/penstock/core/jsonspan"
 	"github.com/penstock-gateway/penstock/core/ledger"
 	"github.com/penstock-gateway/penstock/core/limits"
+	"github.com/penstock-gateway/penstock/core/price"
 	"github.com/penstock-gateway/penstock/core/relay"
 	"github.com/penstock-gateway/penstock/core/route"
 	"github.com/penstock-gateway/penstock/sdk"
@@ -156,6 +157,9 @@ func (r *request) Begin(a *relay.Attempt) error {
 	d := a.Upstream.Deployment
 	c := ledger.Call{RequestID: r.id, Attempt: a.Number, Generation: r.gen.Number, Key: r.key.Name, Team: r.key.Team, Organisation: r.key.Organisation, Model: r.model,
 		Provider: d.Provider.ID, Deployment: d.ID, Upstream: d.Model, Started: a.Started, Price: d.Price.At(a.Started), Images: int64(r.facts.Media.Images), Estimate: r.estimate(d)}
+	if r.route.count { // which is free: https://docs.claude.com/en/docs/build-with-claude/token-counting, https://ai.google.dev/gemini-api/docs/tokens
+		c.Price, c.Images, c.Estimate = new(price.Period), 0, ledger.Estimate{}
+	}
 	if a.Credential != nil {
 		c.Credential = a.Credential.Name
 	}
@@ -238,17 +242,41 @@ func (r *request) tokens() *ledger.Estimator {
 // charged, nor is a request that failed.
 func (r *request) usage(a *relay.Attempt) sdk.Usage {
 	switch {
+	case r.route.count && a.Failure == nil:
+		return sdk.Usage{Known: true, Free: true}
 	case a.Usage.Known && (a.Failure == nil || a.Failure.Kind == sdk.UpstreamEmpty):
-		return a.Usage
+		return r.believed(a)
 	case a.Failure != nil && !a.Content:
 		return sdk.Usage{}
 	}
+	return r.reckoned(a)
+}
+
+// believed is the provider's last word, but for a half of it that cannot be and leaves nothing, as a count below zero does:
+// that half is reckoned, or it would be free.
+func (r *request) believed(a *relay.Attempt) sdk.Usage {
+	u := a.Usage
+	if !u.Disputed {
+		return u
+	}
+	fill := r.reckoned(a)
+	if u.TotalInput() == 0 {
+		u.Input = fill.Input
+	}
+	if u.TotalOutput() == 0 {
+		u.Output = fill.Output
+	}
+	return u
+}
+
+// reckoned is what a call used by what the provider has said so far and what has come.
+func (r *request) reckoned(a *relay.Attempt) sdk.Usage {
 	u := a.Usage
 	u.Known = false
 	if u.TotalInput() == 0 {
 		u.Input = r.input(a.Upstream.Deployment)
 	}
-	if n := max(a.Tokens, 1) - u.TotalOutput(); n > 0 {
+	if n := max(a.Tokens, 1) - u.TotalOutput(); n > 0 && r.facts.Needs&dialect.Embeddings == 0 {
 		u.Output += n
 	}
 	return u

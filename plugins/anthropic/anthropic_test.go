@@ -236,6 +236,10 @@ func TestUsage(t *testing.T) {
 		{"one pass says nothing new", []string{
 			`{"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":6,"iterations":[{"type":"message","input_tokens":1,"output_tokens":1}]}}`},
 			sdk.Usage{Input: 5, Output: 6, Known: true}},
+		{"figures of the start alone are no last word", []string{
+			`{"type":"message_start","message":{"id":"x","usage":{"input_tokens":10,"output_tokens":3}}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`},
+			sdk.Usage{Input: 10, Output: 3}},
 		{"zeros of a program's call are meant", []string{
 			`{"type":"message_start","message":{"id":"x","content":[{"type":"tool_use","id":"t","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"s"}}],"stop_reason":"tool_use","usage":{"input_tokens":0,"output_tokens":0}}}`},
 			sdk.Usage{Known: true, Free: true}},

@@ -22,6 +22,7 @@ type decoder struct {
 	seen   int // blocks
 	blocks map[int64]*openBlock
 	counts sdk.Counts
+	total  bool // the output counted is that of the whole answer, and not of its start
 	free   bool // the message holds the calls of a program alone
 }
 
@@ -68,10 +69,12 @@ func (d *decoder) Decode(f *sdk.Frame, out *sdk.Events) error {
 	case kind.Is("content_block_stop"):
 		d.stop(root.Get("index").Int(), out)
 	case kind.Is("message_delta"):
+		d.total = d.total || root.Get("usage").Len() > 0
 		d.usage(root.Get("usage"), out)
 		d.finish(root.Get("delta"), out)
 	case kind.Is("message_stop"):
 		d.over = true
+		d.startOnly(out)
 		out.Add(sdk.Done)
 	case kind.Is("ping"):
 		out.Add(sdk.Ping)
@@ -95,7 +98,7 @@ func (d *decoder) begin(m sdk.Node, out *sdk.Events) {
 		e := out.Add(sdk.Begin)
 		e.ID, e.Name = m.Get("id").Text(), m.Get("model").Text()
 	}
-	d.free = programs(m)
+	d.free, d.total = programs(m), !m.Get("stop_reason").Null()
 	d.usage(m.Get("usage"), out)
 }
 
@@ -202,6 +205,17 @@ func (d *decoder) usage(u sdk.Node, out *sdk.Events) {
 	total := sdk.UsageBeside(d.counts)
 	total.Free = d.free
 	out.Add(sdk.UsageSeen).Usage = total
+}
+
+// startOnly takes back figures that came with the start of a stream and with nothing later: who gave them has not counted
+// the answer.
+func (d *decoder) startOnly(out *sdk.Events) {
+	if d.total || d.counts == (sdk.Counts{}) {
+		return
+	}
+	u := sdk.UsageBeside(d.counts)
+	u.Known = false
+	out.Add(sdk.UsageSeen).Usage = u
 }
 
 // readCounts takes over the figures that are there. An input of nothing at all is none: some services fill the member in

@@ -239,11 +239,17 @@ func readUsage(u sdk.Node) sdk.Usage {
 		ImageOutput: completion.Get("image_tokens").Int(),
 		Searches:    first(u.At("server_tool_use", "web_search_requests"), u.At("server_tool_use_details", "web_search_requests"), u.Get("num_search_queries")),
 	}
-	if hidden := u.Get("total_tokens").Int() - n.Input - n.Output; hidden > 0 && (n.Reasoning == 0 || n.Reasoning == hidden) {
+	in, answer := !u.Get("prompt_tokens").Null(), !u.Get("completion_tokens").Null()
+	if !in && !answer {
+		return sdk.Usage{}
+	}
+	if hidden := u.Get("total_tokens").Int() - max(n.Input, 0) - max(n.Output, 0); hidden > 0 && (n.Reasoning == 0 || n.Reasoning == hidden) {
 		n.Output += hidden
 		n.Reasoning = hidden
 	}
-	return sdk.UsageWithin(n)
+	usage := sdk.UsageWithin(n)
+	usage.Known = in && answer // half of the figures are not a provider's last word
+	return usage
 }
 
 // tellUsage reads a response's usage, which counts cached input within the input and reasoning within the output.

@@ -122,6 +122,9 @@ func TestUsage(t *testing.T) {
 		// Google: thoughts in the total alone.
 		{`{"prompt_tokens":35,"completion_tokens":12,"total_tokens":109}`, sdk.Usage{Input: 35, Output: 12, Reasoning: 62, Known: true}},
 		{`{"prompt_tokens":18,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8831}}`, sdk.Usage{CacheRead: 18, Output: 5, Known: true, Disputed: true}},
+		{`{"prompt_tokens":7}`, sdk.Usage{Input: 7}},
+		{`{"total_tokens":7}`, sdk.Usage{}},
+		{`{"prompt_tokens":-10,"completion_tokens":5,"total_tokens":5}`, sdk.Usage{Output: 5, Known: true, Disputed: true}},
 		{`{"prompt_tokens":-1,"completion_tokens":5}`, sdk.Usage{Output: 5, Known: true, Disputed: true}},
 	}
 	for _, test := range tests {

@@ -112,12 +112,13 @@ func (o *observer) event() dialect.Seen {
 		b, ok := member(d, 0, "delta")
 		return dialect.Seen{Content: ok && says(d, b)}
 	case "message_delta":
-		o.usage(0)
+		o.counts.total = o.usage(0) || o.counts.total
 		o.fill(0, `{"output_tokens":`+strconv.FormatInt(o.counts.Output, 10)+`}`)
 		if m, ok := member(d, 0, "delta"); ok {
 			return dialect.Seen{Content: o.stop(m)}
 		}
 	case "message_stop":
+		o.counts.ended = true
 		return dialect.Seen{Done: true}
 	}
 	return dialect.Seen{}
@@ -150,6 +151,7 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 func (o *observer) message(m int) (content bool) {
 	o.usage(m)
 	content = o.stop(m)
+	o.counts.total = o.reason != sdk.ReasonUnset // it is whole
 	if blocks, ok := member(o.doc, m, "content"); ok {
 		all, programs := 0, 0
 		for b := range o.doc.Items(blocks) {
@@ -163,10 +165,13 @@ func (o *observer) message(m int) (content bool) {
 	return content
 }
 
-func (o *observer) usage(obj int) {
-	if u, ok := member(o.doc, obj, "usage"); ok {
+// usage reads the usage of a message or an event, and says whether there is one.
+func (o *observer) usage(obj int) bool {
+	u, ok := member(o.doc, obj, "usage")
+	if ok {
 		o.counts.read(o.doc, u)
 	}
+	return ok
 }
 
 // stop reads a stop_reason. Some of them say something themselves, even where there is no content: a limit, a refusal.

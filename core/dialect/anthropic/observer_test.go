@@ -98,6 +98,7 @@ func TestStream(t *testing.T) {
 		{"thinking tokens", sse(messageDelta(`"max_tokens"`, `{"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}}`)), "content length in 0+0+0 out 20+30"},
 		{"below zero", sse(messageDelta(`"end_turn"`, `{"output_tokens":-5}`)), "disputed stop in 0+0+0 out 0+0"},
 		{"a whole message at the start", sse(`{"type":"message_start","message":{"content":[{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}}`, stop), "content done tool in 1+0+0 out 2+0"},
+		{"figures of the start alone", sse(start, textStart, textDelta, textStop, messageDelta(`"end_turn"`, `null`), stop), "content done stop"},
 		{"the calls of a program", sse(programsStart(`"code_execution_20250825"`), stop), "content done free tool in 0+0+0 out 0+0"},
 		{"a call of the model's own", sse(programsStart(`"direct"`), stop), "content done tool in 0+0+0 out 0+0"},
 		{"a call of nobody known", sse(programsStart(`null`), stop), "content done tool in 0+0+0 out 0+0"},

@@ -14,6 +14,8 @@ import (
 type counts struct {
 	sdk.Counts
 	known bool
+	ended bool // the stream is over
+	total bool // the output is that of the whole answer, and not of its start
 	free  bool // the message holds the calls of a program alone
 }
 
@@ -99,6 +101,7 @@ func (c *counts) usage() sdk.Usage {
 	}
 	u := sdk.UsageBeside(c.Counts)
 	u.Free = c.free
+	u.Known = c.total || !c.ended // services that only say at the start what they count have not counted the answer
 	return u
 }
 

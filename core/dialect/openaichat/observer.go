@@ -170,7 +170,8 @@ func errorBody(doc *jsonspan.Doc) []byte {
 // chunk reads a chunk of a stream, or a whole answer: their choices hold their content under different names.
 func (o *observer) chunk(content string) (seen dialect.Seen) {
 	d := o.doc
-	if u, ok := member(d, 0, "usage"); ok {
+	u, counted := member(d, 0, "usage")
+	if counted {
 		o.setUsage(u)
 	}
 	if g, ok := member(d, 0, "x_groq"); ok && !o.usage.Known {
@@ -191,6 +192,9 @@ func (o *observer) chunk(content string) (seen dialect.Seen) {
 			seen.Content = true
 		}
 		seen.Content = o.end(c).Content() || seen.Content
+		if u, ok := member(d, c, "usage"); ok && !counted { // Moonshot
+			o.setUsage(u)
+		}
 	}
 	o.committed = o.committed || seen.Content
 	return seen

@@ -38,7 +38,9 @@ func readUsage(doc *jsonspan.Doc, u int) (sdk.Usage, bool) {
 		c.Reasoning = first(doc, u, "reasoning_tokens")
 	}
 	total, _ := count(doc, u, "total_tokens")
-	return withHidden(c, total), true
+	usage := withHidden(c, total)
+	usage.Known = hasIn && hasOut // half of the figures are not a provider's last word
+	return usage, true
 }
 
 // searches is how often the provider says that it searched the web: Perplexity, and OpenRouter for the providers behind it.
@@ -54,7 +56,7 @@ func searches(doc *jsonspan.Doc, u int) int64 {
 // withHidden adds reasoning that is counted in the total but not in the output. xAI counts its reasoning beside the
 // output and gives its number; Google's endpoint of this dialect leaves the number out, and then it is inferred.
 func withHidden(c sdk.Counts, total int64) sdk.Usage {
-	gap := total - c.Input - c.Output
+	gap := total - max(c.Input, 0) - max(c.Output, 0)
 	inferred := gap > 0 && c.Reasoning == 0
 	if inferred {
 		c.Reasoning = gap

@@ -202,7 +202,7 @@ func (t *Translation) write() *sdk.Failure {
 		e := &t.events[i]
 		switch e.Kind {
 		case sdk.UsageSeen:
-			if told := Told(e.Usage); !told.Known && Told(t.usage).Known {
+			if Told(e.Usage) == (sdk.Usage{}) && Told(t.usage).Known {
 				continue // zeros at the end, of services that fill the member in whatever they know
 			}
 			t.usage = e.Usage
