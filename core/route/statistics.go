@@ -2,6 +2,7 @@ package route
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"math"
 	"slices"
 	"sync"
@@ -324,9 +325,14 @@ type Holder struct{ Provider, Credential string }
 // Holders remembers who has which answers. The zero Holders is ready.
 type Holders struct {
 	mu         sync.Mutex // guards what follows
-	young, old map[string]Holder
+	young, old map[answerID]Holder
 	turned     time.Time
 }
+
+// answerID is the hash of a key's name and an answer's id, which may be of any length.
+type answerID [sha256.Size]byte
+
+func answerOf(key, id string) answerID { return sha256.Sum256([]byte(key + "\x00" + id)) }
 
 const (
 	heldFor  = 24 * time.Hour // at least, where there is room: providers keep an answer for 30 days, conversations end sooner
@@ -338,18 +344,18 @@ func (h *Holders) Note(key, id string, by Holder, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.young) >= mostHeld || now.Sub(h.turned) > heldFor {
-		h.young, h.old, h.turned = map[string]Holder{}, h.young, now
+		h.young, h.old, h.turned = map[answerID]Holder{}, h.young, now
 	}
-	h.young[key+"\x00"+id] = by
+	h.young[answerOf(key, id)] = by
 }
 
 // Of gives who has an answer of a key's; false where nobody remembers.
 func (h *Holders) Of(key, id string) (by Holder, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	name := key + "\x00" + id
-	if by, ok = h.young[name]; !ok {
-		by, ok = h.old[name]
+	answer := answerOf(key, id)
+	if by, ok = h.young[answer]; !ok {
+		by, ok = h.old[answer]
 	}
 	return by, ok
 }
