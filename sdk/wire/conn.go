@@ -19,6 +19,7 @@ const (
 // system call.
 type Conn struct {
 	nc    net.Conn
+	brief brief // past nc, where it can be reached
 	stall time.Duration
 	until time.Time // the write deadline; the writer's
 
@@ -50,6 +51,7 @@ type cut struct {
 // no limit.
 func NewConn(nc net.Conn, stall time.Duration) *Conn {
 	c := &Conn{nc: nc, stall: stall}
+	c.brief.open(nc)
 	c.room = sync.NewCond(&c.mu)
 	return c
 }
@@ -176,8 +178,7 @@ func (c *Conn) write(o *outbox) error {
 		return err
 	}
 	if len(o.cuts) == 0 {
-		_, err := c.nc.Write(o.chunk)
-		return err
+		return c.writeChunk(o.chunk)
 	}
 	from := 0
 	for _, k := range o.cuts {
@@ -190,6 +191,22 @@ func (c *Conn) write(o *outbox) error {
 	pieces := o.bufs
 	_, err := pieces.WriteTo(c.nc)
 	return err
+}
+
+func (c *Conn) writeChunk(b []byte) (err error) {
+	if c.brief.ok() && len(b) <= keptBytes {
+		_, err = c.brief.write(b)
+	} else {
+		_, err = c.nc.Write(b)
+	}
+	return err
+}
+
+func (c *Conn) read(b []byte) (int, error) {
+	if c.brief.ok() && len(b) <= keptBytes {
+		return c.brief.read(b)
+	}
+	return c.nc.Read(b)
 }
 
 // extend moves the write deadline on, where no more than three quarters of it are left: to set one costs more than to

@@ -39,7 +39,7 @@ func (c *Conn) receive(handle func(*Frame) error, drained func() error) error {
 	buf := make([]byte, chunkBytes)
 	have := 0
 	for {
-		n, err := c.nc.Read(buf[have:])
+		n, err := c.read(buf[have:])
 		have += n
 		used, want, bad := drain(buf[:have], handle)
 		if bad != nil {
