@@ -251,6 +251,12 @@ var errIdle = errors.New("idle connection closed")
 func (c *conn) serve() (ours bool) {
 	defer c.putWork()
 	for {
+		if !c.begun {
+			if err := c.await(); err != nil {
+				return true
+			}
+			c.begun = true
+		}
 		head, err := c.readHead()
 		if err != nil {
 			c.refuse(err)
@@ -286,12 +292,6 @@ func (c *conn) refuse(err error) {
 
 // readHead reads up to the blank line and gives the head without it. The head stays in buf.
 func (c *conn) readHead() ([]byte, error) {
-	if !c.begun {
-		if err := c.await(); err != nil {
-			return nil, err
-		}
-		c.begun = true
-	}
 	var until time.Time // set when more must be waited for
 	limit, scanned, blank := or(c.srv.HeadBytes, 64<<10), 0, false
 	for {
