@@ -49,8 +49,8 @@ type Exchange interface {
 	// Abort ends the connection so that the client sees that the answer is not complete. What waits in WriteRaw or Write in
 	// another goroutine returns ErrAborted.
 	Abort()
-	// Watch calls gone once, from another goroutine, when the client closes its connection before Unwatch or the end.
-	// Early bytes of a next request are kept.
+	// Watch calls gone once, from another goroutine, when the client closes its connection before Unwatch or the end, or the
+	// server is closed. Early bytes of a next request are kept.
 	Watch(gone func())
 	// Unwatch ends the watch; gone is not running, and will not be called, once it has returned. Not to be called by gone.
 	Unwatch()
@@ -348,7 +348,7 @@ func (x *exchange) Watch(gone func()) {
 	x.c.readBy = time.Time{}
 	x.c.nc.SetReadDeadline(time.Time{})
 	x.watch.Go(func() {
-		if x.c.peer().waitGone() {
+		if x.c.peer().waitGone() || x.c.stopped.Load() {
 			gone()
 		}
 	})

@@ -493,3 +493,22 @@ func TestLastLook(t *testing.T) {
 		t.Errorf("%d answers for %d requests served", served, r.calls.Load())
 	}
 }
+
+// TestWatchEndsWithTheServer: a handler that waits for its client to leave does not keep a server from closing.
+func TestWatchEndsWithTheServer(t *testing.T) {
+	watched := make(chan struct{})
+	r := start(t, &Server{Handler: func(ex Exchange) {
+		gone := make(chan struct{})
+		ex.Watch(func() { close(gone) })
+		close(watched)
+		select {
+		case <-gone:
+		case <-time.After(20 * time.Second):
+			t.Error("nobody has told the handler that the server is closed")
+		}
+	}})
+	c, _ := r.dial(t)
+	io.WriteString(c, "GET / HTTP/1.1\r\n"+host+"\r\n")
+	<-watched
+	r.Close()
+}
