@@ -189,6 +189,36 @@ func TestStalledWrite(t *testing.T) {
 	<-c.Done()
 }
 
+// TestFullSocket flushes more at once than a socket takes: the write waits, and all arrives.
+func TestFullSocket(t *testing.T) {
+	a, b := pair(t)
+	a.(*net.UnixConn).SetWriteBuffer(4 << 10)
+	sender, receiver := NewConn(a, time.Minute), NewConn(b, 0)
+	const frames = 12
+	body := bytes.Repeat([]byte("0123456789abcde\n"), copyBytes/16)
+	for i := range uint64(frames) {
+		if err := sender.Queue(&Frame{Op: Encode, Call: i, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := make(chan error, 1)
+	go func() {
+		sent <- sender.Flush()
+		sender.Close() // after which the other side gets the end
+	}()
+	got := uint64(0)
+	err := receiver.Receive(func(f *Frame) error {
+		if f.Call != got || !bytes.Equal(f.Body, body) {
+			return fmt.Errorf("frame %d is call %d with %d bytes", got, f.Call, len(f.Body))
+		}
+		got++
+		return nil
+	})
+	if flushed := <-sent; flushed != nil || err != nil || got != frames {
+		t.Errorf("%d frames, %v, flushed %v", got, err, flushed)
+	}
+}
+
 func TestBusy(t *testing.T) {
 	a, b := pair(t)
 	c := newAsker(t, a)
