@@ -297,6 +297,12 @@ func (d *response) finish(o *output, item sdk.Node, out *sdk.Events) {
 		}
 		o.close(out)
 	case typ.Null():
+	case typ.Is("image_generation_call") && !item.Get("result").Text().Empty():
+		e := out.Add(sdk.Image)
+		e.Type, e.Text = "image/png", item.Get("result").Text()
+		if format := item.Get("output_format").Str(); format != "" {
+			e.Type = "image/" + format
+		}
 	default: // a tool that the service runs
 		e := out.Add(sdk.Foreign)
 		e.Type, e.Value = strings.Clone(typ.Str()), item.Value()

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
@@ -111,6 +112,11 @@ func appendCallID(dst []byte, id sdk.Text, requestID string, n int) []byte {
 	dst = append(dst, "toolu_"...)
 	dst = append(dst, strings.TrimPrefix(requestID, "req_")...)
 	return appendInt(append(dst, '_'), n)
+}
+
+// pictured tells in words of a picture that the model has made: an answer of this dialect has no place for one.
+func pictured(e *sdk.Event) sdk.Text {
+	return sdk.T("\n[a picture, " + e.Type + ", " + strconv.Itoa(e.Text.Len()/4*3) + " bytes: this API cannot show what models draw]\n")
 }
 
 // ours says whether a foreign block is one of this dialect: of a server tool, or of a kind of Anthropic's own. Clients

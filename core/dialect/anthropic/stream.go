@@ -124,6 +124,8 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 		return s.delta(dst, text, e.Text)
 	case sdk.ThinkingDelta:
 		return s.delta(dst, thinking, e.Text)
+	case sdk.Image:
+		return s.delta(dst, text, pictured(e))
 	case sdk.Signature:
 		if s.open == toolUse { // a call's own signature has no place here
 			return dst

@@ -61,6 +61,9 @@ func (w *whole) add(e *sdk.Event) {
 			b := w.in(thinking)
 			b.body = append(b.body, e.Text.Raw()...)
 		}
+	case sdk.Image:
+		b := w.in(text)
+		b.body = append(b.body, pictured(e).Raw()...)
 	case sdk.Signature:
 		w.sign(e.Text)
 	case sdk.Redacted:

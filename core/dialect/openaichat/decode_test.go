@@ -1,9 +1,9 @@
 package openaichat
 
 import (
-	"slices"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/penstock-gateway/penstock/core/dialect"

@@ -48,6 +48,12 @@ func (r *decoder) item(i int, path string) {
 		if parts := r.thoughts(i); len(parts) > 0 {
 			r.add(sdk.Assistant, path, parts...)
 		}
+	case r.Is(t, "image_generation_call") && r.Get(i, "result") > 0: // as the encoder writes a picture
+		m := &sdk.Media{MIME: "image/png", Data: r.Content(r.Get(i, "result"))}
+		if f := r.Word(r.Get(i, "output_format")); f != "" {
+			m.MIME = "image/" + f
+		}
+		r.add(sdk.Assistant, path, sdk.Part{Kind: sdk.PartImage, Media: m})
 	case r.Is(t, "item_reference"), r.Is(t, "compaction_trigger"): // they name what only the service has
 		r.unknown(i)
 	default:

@@ -3,6 +3,7 @@ package openairesponses
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-gateway/penstock/core/dialect"
 	"github.com/penstock-gateway/penstock/core/jsonspan"
@@ -118,8 +119,11 @@ func (s *stream) write(dst []byte, e *sdk.Event) []byte {
 func (a *answer) image(e *sdk.Event) []byte {
 	body := append([]byte(`{"id":"ig_`), a.request()...)
 	body = strconv.AppendInt(append(body, '_'), int64(len(a.items)), 10)
-	body = append(body, `","type":"image_generation_call","status":"completed","result":"`...)
-	return append(append(body, e.Text.Raw()...), `"}`...)
+	body = append(body, `","type":"image_generation_call","status":"completed"`...)
+	if format, ok := strings.CutPrefix(e.Type, "image/"); ok && format != "png" {
+		body = jsonspan.AppendQuote(append(body, `,"output_format":`...), format)
+	}
+	return append(append(append(body, `,"result":"`...), e.Text.Raw()...), `"}`...)
 }
 
 // start begins the stream.
