@@ -23,6 +23,9 @@ import (
 // Kubernetes swaps a link.
 const settle = 200 * time.Millisecond
 
+// unsettled is how long a folder that is never quiet may put that off: a log or a database may lie in it.
+const unsettled = 2 * time.Second
+
 // pollEvery is the net under the watch, for file systems that tell nothing.
 const pollEvery = 30 * time.Second
 
@@ -40,6 +43,13 @@ func (m *Manager) Watch(ctx context.Context) {
 	quiet := time.NewTimer(settle) // an edit may have come before the watch
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	var since time.Time // of the first event that has not been looked into
+	stirred := func() {
+		if since.IsZero() {
+			since = time.Now()
+		}
+		quiet.Reset(min(settle, unsettled-time.Since(since)))
+	}
 	for {
 		follow(w, watched, m.loader.Watch(), m.log)
 		select {
@@ -47,12 +57,13 @@ func (m *Manager) Watch(ctx context.Context) {
 			return
 		case e := <-w.Events:
 			if e.Op != fsnotify.Chmod {
-				quiet.Reset(settle)
+				stirred()
 			}
 		case err := <-w.Errors:
 			m.log.Warn("file watch", "error", err)
-			quiet.Reset(settle)
+			stirred()
 		case <-quiet.C:
+			since = time.Time{}
 			m.Load(ctx, "file")
 		case <-poll.C:
 			m.Load(ctx, "file")
