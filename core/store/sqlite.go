@@ -56,6 +56,9 @@ func openSQLite(ctx context.Context, file string, o *Options) (*Store, error) {
 		err = makeFile(file)
 	}
 	if err != nil {
+		if at := new(os.PathError); errors.As(err, &at) && at.Path == file {
+			err = at.Err // the store's name has the path
+		}
 		return nil, s.failed(err)
 	}
 	read, err := openFile(file, "", readers)
