@@ -22,5 +22,6 @@ func (a *active) keep(n int64) *sdk.Failure {
 	if n <= mostWhenShort || a.Memory == nil || !a.Memory.Short() {
 		return nil
 	}
-	return &sdk.Failure{Kind: sdk.Shedding, Message: "the gateway is short of memory and keeps no more than 1 MiB of an answer that is not complete", RetryAfter: shortWait}
+	return &sdk.Failure{Kind: sdk.Shedding, RetryAfter: shortWait,
+		Message: "the gateway is short of memory and keeps no more than 1 MiB of an answer that is not complete"}
 }
