@@ -194,6 +194,9 @@ func (s *service) carry(a answer, size func() int, client dialect.Dialect, strea
 	enc := client.NewEncoder(dialect.EncoderOptions{Stream: stream, WantUsage: true, RequestID: "req_1", Model: "m", Created: time.Unix(1760000000, 0)})
 	var out []byte
 	err = s.decode(a, size, func(e *sdk.Event) {
+		if e.Kind == sdk.Image && client.Name() == "anthropic" { // which tells of pictures in words
+			c.said.text += fmt.Sprintf("\n[a picture, %s, %d bytes: this API cannot show what models draw]\n", e.Type, e.Text.Len()/4*3)
+		}
 		if c.said.put(e); e.Kind == sdk.Failed {
 			if f, ok := enc.(dialect.Failer); ok {
 				out = f.AppendFailure(out, &e.Failure, "req_1")
