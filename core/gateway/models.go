@@ -277,12 +277,15 @@ func (r *request) countHere() bool {
 			return false
 		}
 	}
-	member := "input_tokens"
-	if r.dialect.Name() == "gemini" {
-		member = "totalTokens"
-	}
 	var w sdk.Writer
 	w.Object()
+	member := "input_tokens"
+	switch r.dialect.Name() {
+	case "gemini":
+		member = "totalTokens"
+	case "openai-responses":
+		w.Name("object").String("response.input_tokens")
+	}
 	w.Name(member).Int(r.input(r.candidates[0].Deployment))
 	w.EndObject()
 	r.answer(200, "application/json", w.Bytes(), "x-penstock-estimated: true\r\n")

@@ -55,6 +55,7 @@ func NewDialects(s Speakers) Dialects {
 	post(target{dialect: s.Responses}, "/v1/responses", "/api/v1/responses", "/openai/v1/responses", "/openai/responses")
 	post(target{dialect: s.Embeddings}, "/v1/embeddings", "/api/v1/embeddings", "/openai/v1/embeddings", "/v1beta/openai/embeddings")
 	post(target{dialect: s.Anthropic}, "/v1/messages", "/api/v1/messages", "/anthropic/v1/messages")
+	post(target{dialect: s.Responses, count: true}, "/v1/responses/input_tokens", "/openai/v1/responses/input_tokens")
 	post(target{dialect: s.Anthropic, count: true}, "/v1/messages/count_tokens", "/api/v1/messages/count_tokens", "/anthropic/v1/messages/count_tokens")
 	get((*request).listModels, "/v1/models", "/api/v1/models", "/openai/v1/models", "/openai/models", "/anthropic/v1/models",
 		"/v1beta/models", "/v1alpha/models", "/gemini/v1beta/models", "/v1beta/openai/models")

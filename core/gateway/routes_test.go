@@ -46,6 +46,9 @@ func TestRoutes(t *testing.T) {
 	}
 	f("POST", "/v1/v1/messages/count_tokens", "anthropic count")
 	f("POST", "/openai/responses", "openai-responses")
+	f("POST", "/responses/input_tokens", "openai-responses count")
+	f("POST", "/v1/responses/compact", "openai-responses unknown_route")
+	f("GET", "/v1/responses/resp_1", "openai-responses unknown_route")
 	f("POST", "/openai/deployments/gpt/chat/completions", "openai-chat gpt")
 	f("POST", "/openai/deployments/o%2Fgpt/chat/completions/", "openai-chat o/gpt")
 	f("POST", "/openai/deployments/o/gpt/embeddings", "openai-embeddings o/gpt")
