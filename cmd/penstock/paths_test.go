@@ -45,37 +45,9 @@ func TestWebPages(t *testing.T) {
 	up := newUpstream(t, says("application/json", chatAnswer))
 	config := twoProviders(up.URL)
 	s := serveText(t, config)
-	ask := func(method, path, origin string) (*http.Response, string) {
-		t.Helper()
-		body := ""
-		if method == "POST" {
-			body = `{"model":"to-openai","messages":[{"role":"user","content":"hi"}]}`
-		}
-		req, err := http.NewRequest(method, s.API+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Origin", origin)
-		if method == "OPTIONS" {
-			req.Header.Set("Access-Control-Request-Method", "POST")
-			req.Header.Set("Access-Control-Request-Headers", "authorization,x-stainless-lang")
-		} else {
-			req.Header.Set("Authorization", "Bearer "+testKey)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res, string(text)
-	}
 	f := func(method, path, origin string, status int, allowed, varies string) *http.Response {
 		t.Helper()
-		res, text := ask(method, path, origin)
+		res, text := s.askFrom(origin, method, path)
 		h := res.Header
 		if res.StatusCode != status || h.Get("Access-Control-Allow-Origin") != allowed || h.Get("Timing-Allow-Origin") != allowed || h.Get("Vary") != varies {
 			t.Errorf("%s %s from %s: %d %v %s, want %d for %q", method, path, origin, res.StatusCode, h, text, status, allowed)
@@ -87,7 +59,7 @@ func TestWebPages(t *testing.T) {
 
 	s.rewrite(config + "cors: {origins: [" + page + ", \"null\"]}\n")
 	s.await("the origins", func() bool {
-		res, _ := ask("OPTIONS", "/v1/chat/completions", page)
+		res, _ := s.askFrom(page, "OPTIONS", "/v1/chat/completions")
 		return res.StatusCode == 204
 	})
 	res := f("OPTIONS", "/v1/chat/completions", page, 204, page, "Origin")
@@ -105,8 +77,38 @@ func TestWebPages(t *testing.T) {
 
 	s.rewrite(config + "cors: {origins: [\"*\"]}\n")
 	s.await("any origin", func() bool {
-		res, _ := ask("GET", "/v1/models", other)
+		res, _ := s.askFrom(other, "GET", "/v1/models")
 		return res.Header.Get("Access-Control-Allow-Origin") == "*"
 	})
 	f("OPTIONS", "/v1/messages", other, 204, "*", "")
+}
+
+// askFrom asks as a browser does for a page of an origin.
+func (s *served) askFrom(origin, method, path string) (*http.Response, string) {
+	s.t.Helper()
+	body := ""
+	if method == "POST" {
+		body = `{"model":"to-openai","messages":[{"role":"user","content":"hi"}]}`
+	}
+	req, err := http.NewRequest(method, s.API+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Origin", origin)
+	if method == "OPTIONS" {
+		req.Header.Set("Access-Control-Request-Method", "POST")
+		req.Header.Set("Access-Control-Request-Headers", "authorization,x-stainless-lang")
+	} else {
+		req.Header.Set("Authorization", "Bearer "+testKey)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res, string(text)
 }
