@@ -29,6 +29,7 @@ type Server struct {
 	BodyGrace   time.Duration // before the body's rate counts; 10 s
 	BodyRate    int64         // bytes a second that a body must come at; 1 KiB
 	Stall       time.Duration // that a client may take nothing of an answer; 30 s
+	LastWords   time.Duration // that answers may take to end once Close has begun; 1 s
 	MaxConns    int           // 20,000
 	Unsent      int           // bytes that a client's socket takes beyond what it can send at once; 16 KiB
 
@@ -132,11 +133,12 @@ func (c *conn) run() (ours bool) {
 // Drain stops accepting, answers with "Connection: close" from now on, gives idle connections a moment for a request that
 // is on its way, and waits until all have ended or ctx has. A request that has been read is answered.
 func (s *Server) Drain(ctx context.Context) error {
-	s.shut(time.Now().Add(or(s.SoftClose, time.Second)), func(c *conn) {
-		if c.idle.Load() {
-			c.nudge()
-		}
-	})
+	s.shut(time.Now().Add(or(s.SoftClose, time.Second)), (*conn).nudgeIdle)
+	return s.ended(ctx)
+}
+
+// ended waits until all connections have ended or ctx has.
+func (s *Server) ended(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { // ends with the last connection, as Close does
 		s.running.Wait()
@@ -150,9 +152,16 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends all connections and waits for their goroutines, so for handlers too.
+// Close tells the handlers that asked for it (AtClose), gives those that run LastWords to end their answers, and then ends
+// all connections. It waits for their goroutines, so for handlers too.
 func (s *Server) Close() {
 	s.closings.run()
+	s.shut(past, (*conn).nudgeIdle)
+	ctx, cancel := context.WithTimeout(context.Background(), or(s.LastWords, time.Second))
+	defer cancel()
+	if s.ended(ctx) == nil {
+		return
+	}
 	s.shut(past, func(c *conn) {
 		c.stop()
 		c.nc.Close()
@@ -339,6 +348,13 @@ func bareLineFeed(text []byte, from int) bool {
 		if from += i + 1; from < 2 || text[from-2] != '\r' {
 			return true
 		}
+	}
+}
+
+// nudgeIdle makes a connection that waits for a request look how long it may.
+func (c *conn) nudgeIdle() {
+	if c.idle.Load() {
+		c.nudge()
 	}
 }
 

@@ -289,6 +289,8 @@ func (a *active) transport(err error) *sdk.Failure {
 		return lostRace()
 	case a.client.Gone() && errors.Is(err, h1.ErrAborted):
 		return sdk.Fail(sdk.ClientGone, "the client left")
+	case a.client.Ending() && errors.Is(err, h1.ErrAborted):
+		return shuttingDown()
 	case errors.As(err, &late):
 		return sdk.Fail(sdk.Timeout, "the provider "+a.lateness(late))
 	case errors.Is(err, h1.ErrTruncated):
@@ -353,14 +355,19 @@ func (a *active) await() error {
 }
 
 // left is called from another goroutine when the client has left: the upstream call is ended, now or after it has had
-// time to tell its usage.
+// time to tell its usage. It is ended now, too, where the server is about to be closed: the client is told.
 func (a *active) left() {
 	faultpoint.Reach(faultpoint.Left)
-	if a.terms.Cancel || a.terms.DrainTime <= 0 {
+	if a.client.Ending() || a.terms.Cancel || a.terms.DrainTime <= 0 {
 		a.call.Abort()
 		return
 	}
 	a.client.After(a.terms.DrainTime, a.call.Abort)
+}
+
+// shuttingDown is the failure of what a server's end has cut short.
+func shuttingDown() *sdk.Failure {
+	return &sdk.Failure{Kind: sdk.Draining, Message: "the gateway is shutting down", RetryAfter: shortWait}
 }
 
 // keepAlive tells a waiting client that we wait. The head goes out first where it has not; what follows can then only

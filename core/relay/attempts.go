@@ -238,6 +238,9 @@ func (r *run) backoff(failures int, last *sdk.Failure) bool {
 		return true
 	}
 	r.res.Failure = sdk.Fail(sdk.ClientGone, "the client left")
+	if r.client.Ending() {
+		r.res.Failure = shuttingDown()
+	}
 	return false
 }
 
@@ -289,7 +292,7 @@ type outcome struct {
 // a refused credential is that credential's: another one may serve at once.
 func follows(f *sdk.Failure, sent bool) outcome {
 	switch f.Kind {
-	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal, sdk.Shedding:
+	case sdk.BadRequest, sdk.ContentRefused, sdk.TooLarge, sdk.ClientGone, sdk.Internal, sdk.Shedding, sdk.Draining:
 		return outcome{then: giveUp}
 	case sdk.ContextTooLong:
 		return outcome{then: larger}

@@ -108,7 +108,7 @@ func (a *active) tellHealth(f *sdk.Failure, o outcome) {
 		OutputTokens: a.rec.Usage.TotalOutput(), Neutral: a.rec.Gone || a.rec.Lost || a.crowded || a.rec.Status == conflict, Unsent: f != nil && !a.rec.Sent && f.Kind != sdk.PluginFailed}
 	if f != nil {
 		at.Kind = f.Kind
-		at.Neutral = at.Neutral || f.Kind == sdk.Shedding // for want of memory here
+		at.Neutral = at.Neutral || f.Kind == sdk.Shedding || f.Kind == sdk.Draining // for want of memory or time here
 		if o.hold == theDeployment {
 			at.Hold = f.RetryAfter
 		}

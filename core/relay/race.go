@@ -59,7 +59,7 @@ func (r *run) race(first *active) *sdk.Failure {
 	}
 	r.client.Unwatch()
 	r.client.Watch(nil)
-	c.gone = r.client.Left()
+	c.gone = r.client.Over()
 	defer c.abandon()
 	c.start(first)
 	for len(c.running) > 0 {
@@ -143,7 +143,7 @@ func (c *race) step() {
 // next sets the next candidate off that may be asked. One that has failed already is not: it is asked again when the race
 // is over, after a wait.
 func (c *race) next() {
-	for !c.stop && !c.client.Gone() && c.res.Tried < c.most() && len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 {
+	for !c.stop && !c.client.Gone() && !c.client.Ending() && c.res.Tried < c.most() && len(c.waiting) > 0 && c.tries[c.waiting[0]].failures == 0 {
 		i := c.nextCandidate()
 		if a := c.enter(i); a != nil {
 			c.start(a)
@@ -184,13 +184,16 @@ func (a *active) lose() {
 	a.call.Abort()
 }
 
-// left ends a race whose client has gone: the first attempt alone is kept, for as long as its terms say.
+// left ends a race whose client has gone: the first attempt alone is kept, for as long as its terms say. Where the server is
+// about to be closed none is kept, and the last to end tells the client.
 func (c *race) left() {
 	c.gone = nil
 	c.hedge.Stop()
 	c.keep.Stop()
 	for i, a := range c.running {
 		switch {
+		case c.client.Ending():
+			a.call.Abort()
 		case i > 0:
 			a.lose()
 		case a.terms.Cancel || a.terms.DrainTime <= 0:

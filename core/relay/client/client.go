@@ -30,7 +30,9 @@ type Client struct {
 	stall      time.Duration // that the queue may be full
 	watching   bool
 	isGone     atomic.Bool
-	wake       chan struct{} // closed when the client leaves; made by watch
+	ending     atomic.Bool   // its server is about to be closed
+	wake       chan struct{} // closed when the client leaves, or its server is about to be closed; made by Watch
+	unwarned   func()        // cancels that the latter is told; nil: it is not
 	stalled    bool          // left because it did not read
 	queue      *bytequeue.Queue
 	done       chan error // the writer goroutine's end
@@ -45,6 +47,8 @@ type Client struct {
 func (c *Client) Init(ex h1.Exchange, limit bytequeue.Limit, stall time.Duration) {
 	c.ex, c.limit, c.stall, c.watching, c.stalled = ex, limit, stall, false, false
 	c.isGone.Store(false)
+	c.ending.Store(false)
+	c.unwarned = nil
 	c.wake, c.queue, c.done, c.drainTimer, c.drainEnd = nil, nil, nil, nil, nil
 	c.fault.Store(nil)
 }
@@ -55,30 +59,55 @@ func (c *Client) Gone() bool { return c.isGone.Load() }
 // Lose marks the client as gone.
 func (c *Client) Lose() { c.isGone.Store(true) }
 
-// Watch begins to look for the client's leaving; left is then called once, from another goroutine.
-func (c *Client) Watch(left func()) {
+// Ending says whether the client's server is about to be closed: there is just time to tell the client.
+func (c *Client) Ending() bool { return c.ending.Load() }
+
+// Watch begins to look for the client's leaving, and for the end of its server; over is then called once, from another
+// goroutine.
+func (c *Client) Watch(over func()) {
 	c.watching = true
-	c.wake = make(chan struct{})
-	c.ex.Watch(func() {
-		c.Lose()
-		defer close(c.wake)
-		if left != nil {
-			c.guard(left)
+	wake := make(chan struct{})
+	c.wake = wake
+	once := sync.OnceFunc(func() {
+		defer close(wake)
+		if over != nil {
+			c.guard(over)
 		}
 	})
-}
-
-// Unwatch ends the watch.
-func (c *Client) Unwatch() {
-	if c.watching {
-		c.ex.Unwatch()
-		c.watching = false
+	c.ex.Watch(func() {
+		c.Lose()
+		once()
+	})
+	if ex, ok := c.ex.(closes); ok {
+		told := make(chan struct{})
+		cancel := ex.AtClose(func() {
+			defer close(told)
+			c.ending.Store(true)
+			once()
+		})
+		c.unwarned = func() {
+			if !cancel() {
+				<-told
+			}
+		}
 	}
 }
 
-// Sleep waits for d; false at once when the client leaves.
+// Unwatch ends the watch; nothing of it runs once it has returned.
+func (c *Client) Unwatch() {
+	if !c.watching {
+		return
+	}
+	c.watching = false
+	c.ex.Unwatch()
+	if c.unwarned != nil {
+		c.unwarned()
+	}
+}
+
+// Sleep waits for d; false at once when the client leaves or its server is about to be closed.
 func (c *Client) Sleep(d time.Duration) bool {
-	if c.Gone() {
+	if c.Gone() || c.Ending() {
 		return false
 	}
 	if d <= 0 {
@@ -251,8 +280,8 @@ func (c *Client) Release() {
 // Watching says whether somebody looks for the client's leaving.
 func (c *Client) Watching() bool { return c.watching }
 
-// Left is closed when the client leaves while it is watched.
-func (c *Client) Left() <-chan struct{} { return c.wake }
+// Over is closed when the client leaves, or its server is about to be closed, while it is watched.
+func (c *Client) Over() <-chan struct{} { return c.wake }
 
 // Stalled says whether the client was given up because it did not read.
 func (c *Client) Stalled() bool { return c.stalled }
