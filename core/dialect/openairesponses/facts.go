@@ -85,7 +85,12 @@ func (r *facts) member(name string, v int) {
 	}
 }
 
-// state reads what names the user and what the request continues.
+// unfetched is why nothing is begun in the background: its price is known only to who fetches the answer later, and the
+// routes to fetch, cancel and delete one are not served.
+const unfetched = "an answer that is made in the background cannot be fetched through the gateway, want false: " +
+	"\"stream\": true is for answers that take long"
+
+// state reads what names the user, what the request continues, and whether the answer is to be fetched later.
 func (r *facts) state(name string, v int) {
 	switch name {
 	case "user":
@@ -101,6 +106,10 @@ func (r *facts) state(name string, v int) {
 			v = r.Get(v, "id")
 		}
 		r.f.State = r.Word(v)
+	case "background":
+		if r.Truth(v) {
+			r.Refuse(v, unfetched)
+		}
 	case "include":
 		if r.Array(v) {
 			for i := range r.Items(v) {
