@@ -25,6 +25,11 @@ var features = []feature{
 	{"a call demanded", "tool-choice", "call"},
 	{"parallel calls", "parallel-tools", "calls"},
 	{"tool results", "tool-results", "text"},
+	{"free-form tools", "free-tools", "text"}, // whose calls the gateway turns back: TestFreeForm in cmd/penstock
+	{"their grammars", "free-tool-grammars", "text"},
+	{"web search", "web-search", "text"},
+	{"web search beside tools", "web-search-beside", "text"},
+	{"web search in domains", "web-search-domains", "text"},
 	{"images", "images", "text"},
 	{"images by address", "image-addresses", "text"},
 	{"documents", "documents", "text"},
@@ -133,6 +138,28 @@ not to be edited. A cell holds for whole answers and for streams, with a model t
 | lost | left out, which changes what is asked: with ` + "`translate: strict`" + ` the deployment is skipped, with ` + "`lenient`" + ` it is served and named |
 | refused | the deployment is skipped: there is no way to say it |
 | — | the client's dialect has no words for it |
+
+## Tools that only some providers have
+
+**Free-form tools** (OpenAI's ` + "`custom`" + `) take a text, which only OpenAI's own services know. Elsewhere a function of the
+same name with one parameter, ` + "`input`" + `, stands for the tool, and earlier calls are written as ` + "`{\"input\": \"…\"}`" + `. The
+client is given calls in free form with the text alone, in streams too. A grammar is added to what the parameter says of
+itself: the model reads it and is not held to it, which is noted as approximate.
+
+A plugin passes each tool through ` + "`Plan.AsFunction`" + `, and writes calls that are ` + "`Custom`" + ` with
+` + "`Writer.FreeArguments`" + ` or, where arguments are a string of JSON, ` + "`Writer.FreeArgumentsText`" + `. It decodes calls as
+those of any function: turning them back is the gateway's part.
+
+**Web search** that the provider runs is ` + "`web_search`" + ` of OpenAI's responses, ` + "`web_search_options`" + ` of its chat
+completions, which its search models alone take, ` + "`web_search_20250305`" + ` of Anthropic and ` + "`googleSearch`" + ` of Gemini,
+which does not go with functions. The bound on searches, the domains and the user's place are kept where the provider
+has them. What is left out is lost if it is the domains, or a search that is demanded or the only tool; a search offered
+beside functions is dropped, and so are the bound and the place. The record of an earlier search is dropped: the text
+that was made of it stays.
+
+A plugin reads a search with ` + "`Request.WebSearch`" + `, writes what its provider has and notes the rest with
+` + "`WebSearch.Leave`" + `. A tool that the provider has nothing like goes to ` + "`Plan.LeaveTool`" + `, and parts of earlier turns
+that only their own dialect knows to ` + "`Plan.LeavePart`" + `.
 `
 
 // titles are the client dialects' names for readers.
