@@ -65,8 +65,9 @@ type Frame struct {
 	// Comment says that the frame consists of SSE comments, which keep-alives are.
 	Comment bool
 
-	// Direct says that the frame has SSE's id or retry field. They are about
-	// connecting again, and so for who reads the upstream itself and nobody else.
+	// Direct says that Raw has what is for who reads the upstream itself and nobody
+	// else: SSE's id or retry field, which are about connecting again, or the byte
+	// order mark at the start of the stream, which not every reader skips.
 	Direct bool
 
 	// Exception says that the AWS event stream marks this message as an exception

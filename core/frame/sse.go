@@ -141,7 +141,7 @@ func (s *SSE) parse(raw []byte) Frame {
 	b := raw
 	if !s.first {
 		s.first = true
-		b = bytes.TrimPrefix(raw, []byte(mark))
+		b, f.Direct = bytes.CutPrefix(raw, []byte(mark))
 	}
 	comment, field := false, false
 	for ends, i := newEOL(), 0; i < len(b); {

@@ -173,8 +173,8 @@ func (p *Passage) beat() []byte {
 	return p.alive
 }
 
-// asEvent gives a frame as the client is to have it, which is as it came but for two things: fields that are about
-// connecting to the upstream again are not for the client, and clients of a dialect that names its events look at
+// asEvent gives a frame as the client is to have it, which is as it came but for two things: what is for who reads the
+// upstream itself (frame.Frame.Direct) is not for the client, and clients of a dialect that names its events look at
 // nothing else, while some compatible services leave the names out.
 func (p *Passage) asEvent(f *frame.Frame) (out []byte, whole bool, failure *sdk.Failure) {
 	name := ""
@@ -227,7 +227,8 @@ func (p *Passage) End() Piece {
 			return Piece{p.segs, failure}
 		}
 		p.add(out)
-		if f.Partial && p.reframe == nil && len(out) > 0 { // readers wait for the blank line
+		// Readers wait for the blank line, which an event that is written anew has.
+		if f.Partial && p.reframe == nil && len(out) > 0 && !bytes.HasSuffix(out, []byte("\n\n")) {
 			if out[len(out)-1] != '\n' {
 				p.add([]byte("\n"))
 			}

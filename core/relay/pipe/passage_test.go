@@ -103,6 +103,7 @@ func TestPassageOfWhatIsNotForTheClient(t *testing.T) {
 		end  = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 		ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 		last = `{"candidates":[{"index":0,"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}`
+		mark = "\xEF\xBB\xBF"
 		over = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
 	)
 	chat, messages, responses, google := openaichat.Dialect{}, anthropic.Dialect{}, openairesponses.Dialect{}, gemini.Dialect{}
@@ -119,6 +120,11 @@ func TestPassageOfWhatIsNotForTheClient(t *testing.T) {
 		{"its own pings", messages, ping + stop + end, ping + stop + end},
 		{"fields for connecting again", chat, "retry: 3000\n\nid: 7\ndata: " + text + "\n\nid: 8\n" + done, "data: " + text + "\n\n" + done},
 		{"fields for connecting again", messages, "id: 7\n" + stop + "id: 8\n" + end, stop + end},
+		{"a byte order mark", chat, mark + "data: " + text + "\n\n" + done, "data: " + text + "\n\n" + done},
+		{"a byte order mark", messages, mark + stop + end, stop + end},
+		{"a byte order mark and no names", responses, mark + "data: " + over + "\n\n", "event: response.completed\ndata: " + over + "\n\n"},
+		{"a byte order mark before a comment", chat, mark + ": here\n\ndata: " + text + "\n\n" + done, "data: " + text + "\n\n" + done},
+		{"a byte order mark before the end", chat, mark + "data: " + text, "data: " + text + "\n\n" + done},
 		{"no names", messages, strings.ReplaceAll(strings.ReplaceAll(stop+end, "event: message_delta\n", ""), "event: message_stop\n", ""), stop + end},
 		{"no names", responses, "data: " + over + "\n\n", "event: response.completed\ndata: " + over + "\n\n"},
 		{"no end mark", chat, "data: " + text + "\n\n", "data: " + text + "\n\n" + done},
