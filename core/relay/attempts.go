@@ -169,13 +169,18 @@ func (r *run) largerThan(i int, waiting []int) []int {
 }
 
 // exhausted marks the failure that is left when nothing more can be tried: another request would meet the same, unless it
-// comes when the provider has said that it may.
+// comes when the provider has said that it may. That is not believed of spent money: it comes back by being paid, and the
+// client is told that alone.
 func (r *run) exhausted() {
-	if r.res.Failure == nil {
+	f := r.res.Failure
+	if f == nil {
 		r.res.Failure = r.noTarget()
 		return
 	}
-	r.res.Failure.Final = r.res.Failure.RetryAfter == 0
+	if f.Kind == sdk.UpstreamMoney {
+		f.RetryAfter = 0
+	}
+	f.Final = f.RetryAfter == 0
 }
 
 // noTarget is the failure of a request that no candidate can even be asked. Where some are set aside for a while only, the

@@ -126,6 +126,23 @@ func TestLargerThan(t *testing.T) {
 	}
 }
 
+// TestExhausted: a client is told when to come again, or that it is of no use, and never both.
+func TestExhausted(t *testing.T) {
+	f := func(kind sdk.Kind, said, want time.Duration) {
+		t.Helper()
+		r := &run{res: Result{Failure: &sdk.Failure{Kind: kind, RetryAfter: said}}}
+		r.exhausted()
+		if got := r.res.Failure; got.RetryAfter != want || got.Final != (want == 0) {
+			t.Errorf("%v after which the provider says %v: %v, final %v, want %v", kind, said, got.RetryAfter, got.Final, want)
+		}
+	}
+	f(sdk.UpstreamRate, time.Minute, time.Minute)
+	f(sdk.UpstreamRate, 0, 0)
+	f(sdk.Overloaded, time.Second, time.Second)
+	f(sdk.UpstreamMoney, time.Minute, 0)
+	f(sdk.UpstreamMoney, 0, 0)
+}
+
 // TestHeldSinceRouted: a request all of whose candidates are set aside between its routing and its first attempt is
 // answered as one that was routed when they were.
 func TestHeldSinceRouted(t *testing.T) {
