@@ -25,6 +25,7 @@ type facts struct {
 	f         *dialect.Facts
 	calls     int // of the turn that is being read
 	effortOff bool
+	later     int // the member that wants the answer made in the background; 0: none does
 }
 
 func (r *facts) need(n dialect.Need) { r.f.Needs |= n }
@@ -43,6 +44,9 @@ func (r *facts) top() {
 	}
 	if r.f.ModelNode == 0 {
 		r.Missing(0, "model")
+	}
+	if r.later > 0 && !r.f.Stream { // who is streamed it has it here and now
+		r.Refuse(r.later, unfetched)
 	}
 	r.f.WantUsage = r.f.Stream // the dialect always shows its usage
 	if r.effortOff {
@@ -87,8 +91,8 @@ func (r *facts) member(name string, v int) {
 
 // unfetched is why nothing is begun in the background: its price is known only to who fetches the answer later, and the
 // routes to fetch, cancel and delete one are not served.
-const unfetched = "an answer that is made in the background cannot be fetched through the gateway, want false: " +
-	"\"stream\": true is for answers that take long"
+const unfetched = "an answer that is made in the background cannot be fetched through the gateway, want false, " +
+	"or \"stream\": true beside it"
 
 // state reads what names the user, what the request continues, and whether the answer is to be fetched later.
 func (r *facts) state(name string, v int) {
@@ -108,7 +112,7 @@ func (r *facts) state(name string, v int) {
 		r.f.State = r.Word(v)
 	case "background":
 		if r.Truth(v) {
-			r.Refuse(v, unfetched)
+			r.later = v
 		}
 	case "include":
 		if r.Array(v) {
