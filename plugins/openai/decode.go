@@ -43,6 +43,7 @@ type choice struct {
 	native   string // its word for it
 	stop     string // the stop text that was met, where the service says so
 	refused  bool
+	deltas   bool // a delta has said something: messages only repeat it
 	thought  bool // reasoning has come in a member of its own: details only repeat it
 }
 
@@ -111,12 +112,7 @@ func (d *decoder) chunk(root sdk.Node, out *sdk.Events) error {
 		if err != nil {
 			return err
 		}
-		message, whole := item.Get("delta"), false
-		if m := item.Get("message"); !m.Null() {
-			message, whole = m, true
-			c.finished = true
-		}
-		if err := c.message(message, whole, out); err != nil {
+		if err := c.said(item, d.info.Stream, out); err != nil {
 			return err
 		}
 		if v := item.Get("logprobs").Value(); v.Present() {

@@ -73,6 +73,38 @@ func TestCallsOfWholeAnswer(t *testing.T) {
 	}
 }
 
+// TestMessagesInStreams: what a message only repeats of deltas is not said twice, and a stream of messages needs the reason
+// of its end or the end mark as any other does.
+func TestMessagesInStreams(t *testing.T) {
+	f := func(want string, whole bool, choices ...string) {
+		t.Helper()
+		var frames []string
+		for _, c := range choices {
+			frames = append(frames, `{"id":"x","choices":[{"index":0,`+c+`}]}`)
+		}
+		events := decodeAll(t, sdk.AnswerInfo{Stream: true}, frames...)
+		var text strings.Builder
+		for i := range events {
+			if e := &events[i]; e.Kind == sdk.TextDelta {
+				text.Write(e.Text.Raw())
+			}
+		}
+		if got := text.String() + strings.Join(calls(events), ","); got != want || whole != (events[len(events)-1].Kind == sdk.Done) {
+			t.Errorf("%s: got %s, last event %v, want %s", choices, got, events[len(events)-1].Kind, want)
+		}
+	}
+	f("ab", true, `"message":{"role":"assistant","content":""}`, `"message":{"content":"a"}`, `"message":{"content":"b"},"finish_reason":"stop"`)
+	f("ab", false, `"message":{"content":"a"}`, `"message":{"content":"b"}`)
+	f("a", true, `"delta":{"role":"assistant"}`, `"message":{"content":"a"},"finish_reason":"stop"`)
+	f("a", true, `"delta":null,"message":{"content":"a"},"finish_reason":"stop"`)
+	f("abc", true, `"delta":{"content":"a"},"message":{"content":"a"}`, `"message":{"content":"ab"},"delta":{"content":"b"}`, // Perplexity
+		`"delta":{"content":"c"},"message":{"content":"abc"}`, `"delta":{"content":""},"message":{"content":"abc"},"finish_reason":"stop"`)
+	f("ab", true, `"delta":{"content":"a"}`, `"delta":{"content":"b"}`, `"message":{"role":"assistant","content":"ab"},"finish_reason":"stop"`) // MiniMax
+	f("f a 1,f b 2", true, `"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}},{"id":"b","function":{"name":"f","arguments":"2"}}]},"finish_reason":"tool_calls"`)
+	f("f a 1", true, `"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}]}`,
+		`"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}}]},"finish_reason":"tool_calls"`)
+}
+
 func TestReasons(t *testing.T) {
 	tests := []struct {
 		choice string

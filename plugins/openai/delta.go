@@ -7,6 +7,22 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
+// said reads what an item says. In streams too some services have a message: in place of deltas, or beside them
+// (Perplexity) or behind them (MiniMax) with all that they have said.
+func (c *choice) said(item sdk.Node, stream bool, out *sdk.Events) error {
+	if stream {
+		before := len(out.List)
+		if err := c.message(item.Get("delta"), false, out); err != nil {
+			return err
+		}
+		c.deltas = c.deltas || len(out.List) > before
+	}
+	if c.deltas {
+		return nil
+	}
+	return c.message(item.Get("message"), true, out)
+}
+
 // message reads a delta, or a whole message.
 func (c *choice) message(m sdk.Node, whole bool, out *sdk.Events) error {
 	c.reasoning(m, out)
