@@ -296,7 +296,10 @@ func (p *Plan) AsFunction(t *Tool, path string) *Tool {
 	says := []Text{T("The input of the tool, as free text. It is handed to the tool as it stands.")}
 	var d Doc
 	format, at := Node{}, path+".format"
-	if !t.Raw.Held() && d.Parse(t.Raw.Raw()) == nil {
+	switch {
+	case t.Raw.Held():
+		p.Lose(path, "the tool is too large to look for a grammar in it")
+	case d.Parse(t.Raw.Raw()) == nil:
 		if format = d.Root().Get("format"); !format.Exists() { // as chat completions nest it
 			format, at = d.Root().At("custom", "format"), path+".custom.format"
 		}
@@ -306,7 +309,8 @@ func (p *Plan) AsFunction(t *Tool, path string) *Tool {
 		if nested := format.Get("grammar"); nested.Exists() {
 			grammar = nested
 		}
-		says = append(says, T(" It must follow this grammar, in the syntax "), grammar.Get("syntax").Text(), T(":\n"), grammar.Get("definition").Text())
+		says = append(says, T(" It must follow this grammar, in the syntax "), grammar.Get("syntax").Text(), T(":\n"),
+			grammar.Get("definition").Text())
 		p.Approximate(at, "the model is told of the grammar, and not held to it")
 	}
 	var w Writer

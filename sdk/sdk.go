@@ -211,7 +211,8 @@ var places = [4]string{"city", "region", "country", "timezone"}
 
 // searches says whether a type is that of a tool, or of OpenAI's member of chat completions, for searches of the web
 // (https://platform.openai.com/docs/guides/tools-web-search,
-// https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool, https://ai.google.dev/gemini-api/docs/google-search).
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool,
+// https://ai.google.dev/gemini-api/docs/google-search).
 func searches(typ string) bool {
 	return strings.HasPrefix(typ, "web_search") || typ == "googleSearch" || typ == "google_search"
 }

@@ -35,7 +35,8 @@ type Translation struct {
 // client's may differ: an upstream that answers a stream with one body, or one body with a stream, is understood all the
 // same. joined, where it is not nil, is an answer that may go on, or goes on, over several sources. The failure is the
 // plugin's.
-func NewTranslation(from Source, to dialect.Dialect, o dialect.EncoderOptions, tools Tools, joined *Seam) (*Translation, *sdk.Failure) {
+func NewTranslation(from Source, to dialect.Dialect, o dialect.EncoderOptions, tools Tools, joined *Seam) (
+	*Translation, *sdk.Failure) {
 	dec, err := from.Plugin.NewDecoder(from.Info)
 	if err != nil {
 		return nil, asFailure(err)
