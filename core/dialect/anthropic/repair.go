@@ -17,7 +17,7 @@ const openAISealed = "gAAAA"
 // all of them back, and Anthropic refuses a request that holds one.
 // What is signed stays byte for byte. A turn with calls that has lost its thinking so is gone on with without any.
 func (Dialect) Repairs(dst []jsonspan.Edit, doc *jsonspan.Doc) []jsonspan.Edit {
-	if !bytes.Contains(doc.Body, []byte(`thinking"`)) && !bytes.Contains(doc.Body, []byte(searchID)) {
+	if !bytes.Contains(doc.Body, []byte(`thinking"`)) && !bytes.Contains(doc.Body, []byte(foreignSearchID)) {
 		return dst
 	}
 	messages, ok := doc.Member(0, "messages")

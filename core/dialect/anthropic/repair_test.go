@@ -44,7 +44,7 @@ func TestRepairs(t *testing.T) {
 	same(`{"thinking":1,"messages":"x"}`)
 	same(`{"a":"thinking"}`)
 	// Searches that the gateway made of another provider's.
-	f(`{"messages":[{"content":[{"type":"server_tool_use","id":"srvtoolu_06h2_0","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_06h2_0","content":[]},{"type":"text","text":"a"}]}]}`,
+	f(`{"messages":[{"content":[{"type":"server_tool_use","id":"srvtoolu_penstock_06h2_0","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_penstock_06h2_0","content":[]},{"type":"text","text":"a"}]}]}`,
 		`{"messages":[{"content":[{"type":"text","text":"a"}]}]}`)
-	same(`{"messages":[{"content":[{"type":"server_tool_use","id":"srvtoolu_01WYG3"},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_01WYG3"},{"type":"server_tool_use","id":3},{"type":"server_tool_use"}]}]}`)
+	same(`{"messages":[{"content":[{"type":"server_tool_use","id":"srvtoolu_01WYG3"},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_01WYG3"},{"type":"server_tool_use","id":"srvtoolu_search_call_1"},{"type":"server_tool_use","id":3},{"type":"server_tool_use"}]}]}`)
 }

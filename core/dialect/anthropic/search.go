@@ -9,8 +9,9 @@ import (
 	"github.com/penstock-gateway/penstock/sdk"
 )
 
-// searchID begins the ids of calls of the tools that the service runs.
-const searchID = "srvtoolu_"
+// foreignSearchID begins the ids of calls that foreignBlocks writes. Anthropic's own begin with "srvtoolu_" alone; how its
+// clients name those that they make up is their own affair, and an id with this beginning is nobody else's.
+const foreignSearchID = "srvtoolu_penstock_"
 
 // foreignBlocks are the blocks of a foreign block: one of this dialect as it stands, and a search of the web that OpenAI's
 // tool has made as the call and the result that Anthropic's tool gives
@@ -30,7 +31,7 @@ func foreignBlocks(e *sdk.Event, requestID string, n int) [][]byte {
 	if kind, found := member(&doc, action, "type"); !ok || !found || !doc.Is(kind, "search") {
 		return nil // a page that was read
 	}
-	id := strconv.AppendInt([]byte(searchID+strings.TrimPrefix(requestID, "req_")+"_"), int64(n), 10)
+	id := strconv.AppendInt([]byte(foreignSearchID+strings.TrimPrefix(requestID, "req_")+"_"), int64(n), 10)
 	call := append(append([]byte(`{"type":"server_tool_use","id":"`), id...), `","name":"web_search","input":{"query":`...)
 	call = append(append(call, query(&doc, action)...), "}}"...)
 	found := append(append([]byte(`{"type":"web_search_tool_result","tool_use_id":"`), id...), `","content":[`...)
@@ -68,8 +69,8 @@ func query(doc *jsonspan.Doc, action int) []byte {
 	return []byte(`""`)
 }
 
-// foreignSearch says whether a block of a request is a search of another provider's that foreignBlocks has written: its id has a
-// number at its end. Anthropic reads what its own search has found only where that is sealed, and refuses what is not.
+// foreignSearch says whether a block of a request is a search of another provider's that foreignBlocks has written. Anthropic
+// reads what its own search has found only where that is sealed, and refuses what is not.
 func foreignSearch(doc *jsonspan.Doc, block int) bool {
 	kind, name := typeOf(doc, block), "id"
 	switch {
@@ -79,9 +80,5 @@ func foreignSearch(doc *jsonspan.Doc, block int) bool {
 		return false
 	}
 	id, ok := doc.Member(block, name)
-	if !ok || doc.Kind(id) != jsonspan.String {
-		return false
-	}
-	tail, ok := bytes.CutPrefix(doc.Inner(id), []byte(searchID))
-	return ok && bytes.IndexByte(tail, '_') > 0
+	return ok && doc.Kind(id) == jsonspan.String && bytes.HasPrefix(doc.Inner(id), []byte(foreignSearchID))
 }
