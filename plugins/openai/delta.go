@@ -10,14 +10,14 @@ import (
 // said reads what an item says. In streams too some services have a message: in place of deltas, or beside them
 // (Perplexity) or behind them (MiniMax) with all that they have said.
 func (c *choice) said(item sdk.Node, stream bool, out *sdk.Events) error {
-	if stream {
+	delta := item.Get("delta")
+	switch {
+	case stream && !delta.Null():
 		before := len(out.List)
-		if err := c.message(item.Get("delta"), false, out); err != nil {
-			return err
-		}
+		err := c.message(delta, false, out)
 		c.deltas = c.deltas || len(out.List) > before
-	}
-	if c.deltas {
+		return err
+	case c.deltas:
 		return nil
 	}
 	return c.message(item.Get("message"), true, out)
@@ -182,6 +182,9 @@ func (c *choice) call(item sdk.Node, whole bool, out *sdk.Events) error {
 		if len(c.calls) == maxCalls {
 			return fmt.Errorf("tool call: want at most %d calls in an answer", maxCalls)
 		}
+		for i, k := range c.calls { // their names are whole
+			k.begin(c, i, out)
+		}
 		n = len(c.calls)
 		c.calls = append(c.calls, &call{index: index, id: strings.Clone(id)})
 	}
@@ -223,26 +226,38 @@ func (c *choice) find(index int64, id, name string) int {
 	return -1
 }
 
-// piece tells a call's name and a piece of its input. The name is waited for: a call is begun when it is known or when
-// input comes.
+// piece tells a piece of a call's input. A call is begun when its input begins, or another call, or when the answer ends: until
+// then its name may come in pieces too.
 func (c *choice) piece(n int, name string, input sdk.Node, out *sdk.Events) {
 	k := c.calls[n]
-	if k.name == "" {
-		k.name = strings.Clone(name)
-	}
+	k.named(name)
 	text := input.Text()
 	if !input.Null() && !text.Present() {
 		text = input.Value().Text() // an object in place of its text
 	}
-	if k.name != "" || !text.Empty() {
-		k.begin(c, n, out)
-	}
 	if !text.Empty() {
+		k.begin(c, n, out)
 		e := out.Add(sdk.ToolInput)
 		e.Choice, e.Call, e.Text = c.index, n, text
 		if piece, ok := text.Decoded(); ok && k.id == "" {
 			k.input.read(piece)
 		}
+	}
+}
+
+// longestName bounds the name of a tool that comes in pieces.
+const longestName = 256
+
+// named takes the name, or a piece of it. Some services send the whole name with every piece of a call (MiniMax at NVIDIA,
+// https://github.com/NousResearch/hermes-agent/issues/8259), and some cut it ("edit_ex" and "isting_file" of a Gemini model,
+// https://github.com/continuedev/continue/pull/5849).
+func (k *call) named(piece string) {
+	switch {
+	case k.begun || piece == k.name:
+	case k.name == "":
+		k.name = strings.Clone(piece)
+	case len(k.name)+len(piece) <= longestName:
+		k.name += piece
 	}
 }
 

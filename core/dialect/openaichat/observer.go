@@ -22,6 +22,9 @@ type observer struct {
 	reason    sdk.Reason // of the first choice that said one
 	begun     uint64     // the choices seen, by index; those beyond 63 are not told apart
 	ended     uint64     // those with a reason
+	deltas    bool       // a delta has said something
+	messages  bool       // chunks have messages in the place of deltas
+	calls     int        // in those messages
 	doc       *jsonspan.Doc
 	out       []byte
 	segs      [][]byte
@@ -58,15 +61,19 @@ func (o *observer) Frame(f *frame.Frame) dialect.Seen {
 		return dialect.Seen{Failure: sdk.Fail(sdk.UpstreamError, "the provider's stream has a chunk that is not JSON")}
 	case len(data) <= maxIdle && string(f.Event) != "error" && o.idle():
 		return dialect.Seen{Cut: true}
-	case o.committed && plain(data):
+	case o.committed && !o.messages && plain(data):
 		return dialect.Seen{}
 	}
 	if fail := o.failure(string(f.Event) == "error"); fail != nil {
 		return dialect.Seen{Failure: fail}
 	}
-	seen := o.chunk("delta")
+	o.edits = o.edits[:0]
+	seen := o.chunk((*observer).delta)
 	if seen.Failure == nil && o.hide {
-		o.cut(f, data, &seen)
+		o.cut(&seen)
+	}
+	if len(o.edits) > 0 && !seen.Cut {
+		seen.Cut, seen.Out = true, o.edited(f, data)
 	}
 	return seen
 }
@@ -96,7 +103,7 @@ func (o *observer) Whole(body []byte) dialect.Seen {
 	if fail := o.failure(false); fail != nil {
 		return dialect.Seen{Failure: fail}
 	}
-	seen := o.chunk("message")
+	seen := o.chunk((*observer).message)
 	choices, ok := member(o.doc, 0, "choices")
 	seen.Done = seen.Failure == nil && ok && o.doc.Kind(choices) == jsonspan.Array
 	return seen
@@ -167,8 +174,8 @@ func errorBody(doc *jsonspan.Doc) []byte {
 	return bytes.Clone(doc.Body)
 }
 
-// chunk reads a chunk of a stream, or a whole answer: their choices hold their content under different names.
-func (o *observer) chunk(content string) (seen dialect.Seen) {
+// chunk reads a chunk of a stream, or a whole answer: their choices hold their content in different places.
+func (o *observer) chunk(content func(o *observer, choice int) (int, bool)) (seen dialect.Seen) {
 	d := o.doc
 	u, counted := member(d, 0, "usage")
 	if counted {
@@ -188,7 +195,7 @@ func (o *observer) chunk(content string) (seen dialect.Seen) {
 			seen.Failure = errorObject(d, e)
 			return seen
 		}
-		if m, ok := member(d, c, content); ok && says(d, m) {
+		if m, ok := content(o, c); ok && says(d, m) {
 			seen.Content = true
 		}
 		seen.Content = o.end(c).Content() || seen.Content
@@ -278,10 +285,8 @@ func text(doc *jsonspan.Doc, v int) bool {
 	return len(doc.Inner(v)) > 0
 }
 
-// cut takes what the client did not ask for out of a frame: the usage member, or the whole chunk that is there only for
-// it. All other bytes stay.
-func (o *observer) cut(f *frame.Frame, data []byte, seen *dialect.Seen) {
-	o.edits = o.edits[:0]
+// cut takes what the client did not ask for out of a chunk: the usage member, or the whole chunk that is there only for it.
+func (o *observer) cut(seen *dialect.Seen) {
 	asked := false
 	for k, v := range o.doc.Members(0) {
 		if o.doc.Is(k, "usage") {
@@ -289,24 +294,23 @@ func (o *observer) cut(f *frame.Frame, data []byte, seen *dialect.Seen) {
 			asked = asked || o.doc.Kind(v) == jsonspan.Object
 		}
 	}
-	if len(o.edits) == 0 {
-		return
-	}
-	seen.Cut = true
-	if choices, ok := member(o.doc, 0, "choices"); asked && (!ok || o.doc.Len(choices) == 0) {
-		return
-	}
+	choices, ok := member(o.doc, 0, "choices")
+	seen.Cut = asked && (!ok || o.doc.Len(choices) == 0)
+}
+
+// edited gives a frame with the edits applied to its data. All other bytes stay. It is valid until the next call.
+func (o *observer) edited(f *frame.Frame, data []byte) []byte {
 	o.segs, _ = jsonspan.Splice(o.segs[:0], data, o.edits)
 	o.out = o.out[:0]
 	at := bytes.LastIndex(f.Raw, data)
 	if f.Lines != 1 || at < 0 || f.Direct {
 		o.out = frame.AppendSSE(o.out, string(f.Event), bytes.Join(o.segs, nil))
-	} else {
-		o.out = append(o.out, f.Raw[:at]...)
-		for _, s := range o.segs {
-			o.out = append(o.out, s...)
-		}
-		o.out = append(o.out, f.Raw[at+len(data):]...)
+		return o.out
 	}
-	seen.Out = o.out
+	o.out = append(o.out, f.Raw[:at]...)
+	for _, s := range o.segs {
+		o.out = append(o.out, s...)
+	}
+	o.out = append(o.out, f.Raw[at+len(data):]...)
+	return o.out
 }

@@ -318,13 +318,22 @@ func FuzzObserver(f *testing.F) {
 	f.Add(sse(chunk(`{"content":"a"}`, "null"), chunk(`{}`, `"stop"`), `{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, "[DONE]"), true)
 	f.Add(sse(`{"usage":null,"usage":1,"choices":[{"index":-1,"error":{}}]}`), true)
 	f.Add([]byte("event: error\ndata: [1]\n\n"), false)
+	f.Add(sse(`{"usage":null,"choices":[{"delta":null,"message":{"tool_calls":[{},{"id":"c"}]}},{"delta":{"content":"a"}}]}`, `{"choices":[{"message":{"content":"a"}}]}`), true)
 	f.Fuzz(func(t *testing.T, stream []byte, hide bool) {
 		o := Dialect{}.NewObserver(dialect.ObserverOptions{Stream: true, HideUsage: hide})
 		s := frame.NewSSE(1 << 20)
 		s.Feed(stream)
 		for f, ok, _ := s.Next(); ok; f, ok, _ = s.Next() {
-			if seen := o.Frame(&f); seen.Out != nil && !seen.Cut {
+			seen := o.Frame(&f)
+			if seen.Out != nil && !seen.Cut {
 				t.Fatal("bytes in place of a frame that is not cut")
+			}
+			out := frame.NewSSE(0)
+			out.Feed(seen.Out)
+			if g, ok, _ := out.Next(); ok && string(g.Data) != dialect.DoneMark {
+				if err := new(jsonspan.Doc).Parse(g.Data, jsonspan.Limits{AllowDuplicates: true}); err != nil {
+					t.Fatalf("a frame became %q: %v", seen.Out, err)
+				}
 			}
 		}
 		o.Whole(stream)
