@@ -110,6 +110,8 @@ func TestMessagesInStreams(t *testing.T) {
 		`"delta":{"content":"c"},"message":{"content":"abc"}`, `"delta":{"content":""},"message":{"content":"abc"},"finish_reason":"stop"`)
 	f("ab", true, `"delta":{"content":"a"}`, `"delta":{"content":"b"}`, `"message":{"role":"assistant","content":"ab"},"finish_reason":"stop"`) // MiniMax
 	f("f a 1,f b 2", true, `"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}},{"id":"b","function":{"name":"f","arguments":"2"}}]},"finish_reason":"tool_calls"`)
+	f("f a ", true, `"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":""}}]}`,
+		`"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":""}}]},"finish_reason":"tool_calls"`)
 	f("f a 1", true, `"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"1"}}]}`,
 		`"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"1"}}]},"finish_reason":"tool_calls"`)
 }

@@ -15,7 +15,7 @@ func (c *choice) said(item sdk.Node, stream bool, out *sdk.Events) error {
 	case stream && !delta.Null():
 		before := len(out.List)
 		err := c.message(delta, false, out)
-		c.deltas = c.deltas || len(out.List) > before
+		c.deltas = c.deltas || len(out.List) > before || len(c.calls) > 0 // a call that waits for its input
 		return err
 	case c.deltas:
 		return nil
