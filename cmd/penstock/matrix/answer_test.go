@@ -87,7 +87,8 @@ func (s *said) String() string {
 	}
 	u := s.usage
 	fmt.Fprintf(&b, "finish %s\n", reasons[s.finish])
-	fmt.Fprintf(&b, "usage input %d read %d write %d output %d reasoning %d\n", u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning)
+	input, output := u.Input+u.AudioInput+u.ImageInput, u.Output+u.AudioOutput+u.ImageOutput // some dialects alone tell them apart
+	fmt.Fprintf(&b, "usage input %d read %d write %d output %d reasoning %d\n", input, u.CacheRead, u.CacheWrite, output, u.Reasoning)
 	return b.String()
 }
 
