@@ -227,6 +227,7 @@ func (b *books) ask(ctx context.Context, e *exit, key string) (answer, error) {
 	}
 	req.Header.Set("Authorization", "Bearer "+bookSecret(key))
 	req.Header.Set("Content-Type", "application/json")
+	req.Close = e.alone
 	if !e.slowly {
 		return do(req)
 	}

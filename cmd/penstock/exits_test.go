@@ -17,6 +17,7 @@ type exit struct {
 	stream bool
 	more   string // members of the body
 	slowly bool   // the client reads
+	alone  bool   // on a connection of its own
 	racy   bool   // which points are reached is not the same each time
 }
 

@@ -42,6 +42,37 @@ func TestClientLeavesAtEveryStage(t *testing.T) {
 	b.emptied()
 }
 
+// TestAskAgainAtOnce holds each request where its call has yet to be written down: a client that has its answer is let in
+// again, with room for one request at a time.
+func TestAskAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	b := openBooks(t, "")
+	for _, e := range named("whole", "stream", "whole, translated", "stream, translated", "over HTTP/2", "broken stream", "fallback") {
+		key, calls := b.key(), "1"
+		if e.model == "fallback" {
+			calls = "2"
+		}
+		if err := os.WriteFile(filepath.Join(b.points, string(faultpoint.End)), []byte("hold "+calls), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e.alone = true
+		first, err := b.ask(t.Context(), &e, key)
+		again, err2 := b.ask(t.Context(), &exit{model: "ok", alone: true}, key)
+		if err != nil || first.status != 200 {
+			t.Errorf("%s: %d %s, %v", e.name, first.status, first.body, err)
+		}
+		if err2 != nil || again.status != 200 {
+			t.Errorf("%s, and again: %d %s, %v", e.name, again.status, again.body, err2)
+		}
+		if !b.disarm(faultpoint.End) {
+			t.Errorf("%s: not held", e.name)
+		}
+		b.balance(e.name, key, &e)
+	}
+	b.audit()
+	b.emptied()
+}
+
 // TestPluginDiesAtEveryStage kills the plugin's process, or stops it, at the stages at which a request needs it.
 func TestPluginDiesAtEveryStage(t *testing.T) {
 	t.Parallel()

@@ -129,14 +129,34 @@ func (r *request) tier() sdk.Tier {
 	return sdk.TierUsual
 }
 
-// settle ends the reservation, whatever has become of the request, a panic too: by what its calls used, or as if it had
-// never been where there was none.
+// settle ends the reservation where Last has not, whatever has become of the request, a panic too: by what its calls used,
+// or as if it had never been where there was none.
 func (r *request) settle() {
 	if r.used.calls.Load() == 0 {
 		r.reserved.End()
 		return
 	}
 	r.reserved.Settle(limits.Use{Input: r.used.input.Load(), Output: r.used.output.Load(), Nano: r.used.nano.Load()})
+}
+
+// Last gives back what is reserved, by what the calls used that have ended and what the last one does; see relay.Records.
+func (r *request) Last(a *relay.Attempt) {
+	if a == nil || r.g.Ledger == nil {
+		r.settle()
+		return
+	}
+	if r.told.of == nil {
+		r.told = told{of: a, used: r.usage(a)}
+	}
+	u := ledger.Believed(r.told.used)
+	cost := a.Slot.Cost(outcome(a), r.told.used)
+	r.reserved.Settle(limits.Use{Input: r.used.input.Load() + u.TotalInput(), Output: r.used.output.Load() + u.TotalOutput(), Nano: r.used.nano.Load() + cost})
+}
+
+// told is what Last has said of an attempt.
+type told struct {
+	of   *relay.Attempt
+	used sdk.Usage
 }
 
 // used is what the calls of a request have used. Calls may end beside each other.
@@ -177,17 +197,23 @@ func (r *request) Begin(a *relay.Attempt) error {
 }
 
 // End writes down what became of the call; see relay.Records. Where finding that out panics, the call is one that crashed.
+// What Last has said of its usage stands: the key's limits and budgets have been told it.
 func (r *request) End(a *relay.Attempt) {
 	if r.g.Ledger == nil {
 		return
 	}
 	how, used := ledger.Crashed, sdk.Usage{}
+	if a == r.told.of {
+		used = r.told.used
+	}
 	defer func() {
 		a.Cost = a.Slot.Settle(how, used, a.Ended)
 		r.used.add(ledger.Believed(used), a.Cost)
 	}()
 	faultpoint.Reach(faultpoint.End)
-	how, used = outcome(a), r.usage(a)
+	if how = outcome(a); a != r.told.of {
+		used = r.usage(a)
+	}
 	if u := a.Usage; u.Known && !u.Disputed && a.Failure == nil {
 		r.g.Ledger.Tokens.LearnFrom(a.Upstream.Deployment.Model, &r.facts, u.TotalInput())
 	}

@@ -21,6 +21,7 @@ func (r *request) fail(f *sdk.Failure) {
 	if r.ex.Committed() {
 		return
 	}
+	r.step((*request).settle) // before the client knows that it may ask again
 	r.status = r.statusOf(f)
 	body := r.dialect.AppendError(r.out[:0], f, r.id)
 	r.clock.Done()

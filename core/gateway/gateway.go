@@ -73,6 +73,7 @@ type request struct {
 	need     limits.Need   // what was reserved of the key's limits
 	reserved admit.Reservation
 	used     used
+	told     told
 	inside   bool // it counts among the requests that are being served
 	broken   bool // the gateway has panicked in it
 	model    string

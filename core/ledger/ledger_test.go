@@ -142,7 +142,12 @@ func TestOnce(t *testing.T) {
 	costs := make([]int64, 8)
 	for i := range costs {
 		wg.Go(func() {
-			costs[i] = slot.Settle(Success, sdk.Usage{Input: 1, Output: int64(i), Known: true}, began.Add(time.Second))
+			used := sdk.Usage{Input: 1, Output: int64(i), Known: true}
+			told := slot.Cost(Success, used)
+			costs[i] = slot.Settle(Success, used, began.Add(time.Second))
+			if after := slot.Cost(Success, used); costs[i] != 0 && (told != costs[i] || after != 0) {
+				t.Errorf("cost: %d before the end and %d after it, want %d and 0", told, after, costs[i])
+			}
 		})
 	}
 	wg.Wait()

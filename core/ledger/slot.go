@@ -75,6 +75,19 @@ func (s Slot) Settle(o Outcome, u sdk.Usage, ended time.Time) (cost int64) {
 	return e.end.cost
 }
 
+// Cost gives what Settle will give for the same outcome and usage, and ends nothing. Of a call that has ended it is 0.
+func (s Slot) Cost(o Outcome, u sdk.Usage) int64 {
+	if s.l == nil {
+		return 0
+	}
+	e := &s.l.entries[s.i]
+	if e.open.Load() != s.seq {
+		return 0
+	}
+	end := settle(&e.call, o, u, s.l.journal.cells[s.i].wasSent(s.seq))
+	return end.cost
+}
+
 // Believed gives a usage as it is, and none where its figures are such that no provider can mean them: they would empty a
 // budget, and use up a limit for weeks.
 func Believed(u sdk.Usage) sdk.Usage {

@@ -225,6 +225,48 @@ func (a *active) holds(observer any) {
 	}
 }
 
+// became notes what has become of the attempt.
+func (a *active) became(f *sdk.Failure) {
+	a.rec.Failure, a.rec.Ended = f, time.Now()
+	a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.Gone(), a.lost.Load(), a.committed && a.content
+	a.rec.Stalled = a.writes() && a.rec.Gone && a.client.Stalled()
+}
+
+// last tells what the attempt will have come to, before the client is sent the last of its answer. It does not where others
+// still run, of which nobody knows yet what they used, nor where the client is slow: what it has not taken is kept for it.
+func (a *active) last(f *sdk.Failure) (told bool) {
+	if a.Records == nil || a.client.Slow() || a.race != nil && a.race.open.Load() > 1 {
+		return false
+	}
+	a.became(f)
+	a.Records.Last(&a.rec)
+	return true
+}
+
+// conclude is last, once, of an answer that is complete.
+func (s *streaming) conclude() {
+	if !s.over {
+		s.tally()
+		s.over = s.last(nil)
+	}
+}
+
+// tally notes what has been seen of usage.
+func (s *streaming) tally() {
+	if s.pipe != nil { // nil: a whole answer was translated, and told it
+		s.rec.Usage, s.res.Reason = s.pipe.Tally()
+		s.rec.Tokens = s.pipe.Tokens()
+	}
+}
+
+// write sends bytes of an answer that is the client's.
+func (s *streaming) write(segs [][]byte) {
+	if s.final {
+		s.conclude()
+	}
+	s.client.Write(segs...)
+}
+
 // Memory tells whether more of it is in use than may be. It is asked by many goroutines.
 type Memory interface{ Short() bool }
 

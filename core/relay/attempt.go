@@ -80,9 +80,7 @@ func (a *active) ask() (f *sdk.Failure) {
 			f = ownFault()
 			a.pass.Done(health.Outcome{Neutral: true, Ended: time.Now()})
 		}
-		a.rec.Failure, a.rec.Ended = f, time.Now()
-		a.rec.Gone, a.rec.Lost, a.rec.Content = a.client.Gone(), a.lost.Load(), a.committed && a.content
-		a.rec.Stalled = a.writes() && a.rec.Gone && a.client.Stalled()
+		a.became(f)
 		if recorded {
 			a.Records.End(&a.rec)
 		}

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-gateway/penstock/core/faultpoint"
@@ -19,6 +20,7 @@ type race struct {
 	grants  chan bool    // what the one that asked is told
 	ends    chan end
 	running []*active
+	open    atomic.Int32 // attempts that have not ended
 	winner  *active
 	hedge   *time.Timer
 	keep    *time.Timer
@@ -86,6 +88,7 @@ func (c *race) start(a *active) {
 		c.hedge.Stop()
 	}
 	c.running = append(c.running, a)
+	c.open.Add(1)
 	go func() {
 		e := end{active: a}
 		defer func() {
@@ -93,6 +96,7 @@ func (c *race) start(a *active) {
 				e.panics, e.failure = fmt.Sprintf("%v\n%s", p, debug.Stack()), ownFault()
 				a.rec.Failure = e.failure
 			}
+			c.open.Add(-1)
 			c.ends <- e
 		}()
 		faultpoint.Reach(faultpoint.Race)

@@ -194,6 +194,10 @@ type Records interface {
 	// Begin opens the record of an attempt and leaves its slot there, which is told when the request is sent. Its error, a
 	// *sdk.Failure, refuses the attempt.
 	Begin(a *Attempt) error
+	// Last is told of the attempt that gives the answer, before the client is sent the last of it: a client that knows its
+	// answer to be over may ask again at once, and is to find given back what the request holds. All others have ended; nil:
+	// this one, too. It may be told more than once, or not at all. End follows as ever.
+	Last(a *Attempt)
 	// End closes a record that was opened, once, whatever became of the attempt.
 	End(a *Attempt)
 }
@@ -262,16 +266,24 @@ func (w *Workspace) Run(t *Task) *Result {
 	defer r.client.Release()
 	r.ways()
 	r.attempts()
-	switch {
-	case r.res.Failure == nil:
-	case r.mending:
-		tell(r, r.res.Failure, r.joined.Failer())
-	case r.early:
-		tell(r, r.res.Failure, nil)
+	if r.res.Failure != nil && (r.mending || r.early) {
+		r.tellAll()
 	}
 	r.res.Gone = r.res.Gone || r.client.Gone()
 	r.Task = nil
 	return &r.res
+}
+
+// tellAll ends a stream that has begun and that nobody can end well.
+func (r *run) tellAll() {
+	if r.Records != nil {
+		r.Records.Last(nil)
+	}
+	if r.mending {
+		tell(r, r.res.Failure, r.joined.Failer())
+	} else {
+		tell(r, r.res.Failure, nil)
+	}
 }
 
 // begin makes the workspace ready, and keeps what memory it has.

@@ -39,8 +39,7 @@ func (a *active) stream() *sdk.Failure {
 	defer p.Close()
 	s := &streaming{active: a, body: b, pipe: p, framed: first, err: err}
 	f = s.run()
-	a.rec.Usage, a.res.Reason = p.Tally()
-	a.rec.Tokens = p.Tokens()
+	s.tally()
 	return f
 }
 
@@ -83,6 +82,8 @@ type streaming struct {
 	err     error  // and what ended the reading
 	drained int64  // bytes read since the client left
 	beaten  bool   // another attempt serves
+	final   bool   // what is written next may be all that the client still waits for
+	over    bool   // and Records have been told
 }
 
 // run relays until the answer is complete or has failed.
@@ -92,6 +93,7 @@ func (s *streaming) run() *sdk.Failure {
 			p := s.pipe.Feed(s.framed)
 			content, done := s.pipe.Progress()
 			s.reach()
+			s.final = done && content && p.Failure == nil
 			s.pass(p.Segs, content)
 			if s.beaten {
 				return lostRace()
@@ -183,7 +185,7 @@ func (s *streaming) pass(segs [][]byte, content bool) {
 	}
 	if s.committed {
 		if len(segs) > 0 {
-			s.client.Write(segs...)
+			s.write(segs)
 			s.told = time.Now()
 		}
 		return
@@ -225,7 +227,7 @@ func (s *streaming) release(segs [][]byte) {
 	if len(s.held) > 0 {
 		segs = append([][]byte{s.held}, segs...)
 	}
-	s.client.Write(segs...)
+	s.write(segs)
 	s.held, s.told = s.held[:0], time.Now()
 }
 
@@ -267,6 +269,7 @@ func (s *streaming) completed(p pipe.Piece) *sdk.Failure {
 	if content, _ := s.pipe.Progress(); !content && !s.silent(s.pipe.Tally()) {
 		return s.fail(saysNothing())
 	}
+	s.final = true
 	s.pass(p.Segs, true)
 	s.release(nil)
 	if s.beaten {
@@ -287,6 +290,7 @@ func (s *streaming) close() {
 		s.Exchange.Abort()
 		return
 	}
+	s.conclude()
 	if err := s.Exchange.End(s.Answer.AppendTrailer(s.fields[:0], &s.res)); err != nil {
 		s.res.Gone = true
 	}
@@ -325,6 +329,8 @@ func (s *streaming) fail(f *sdk.Failure) *sdk.Failure {
 	s.scrub(f)
 	s.finish(f)
 	if s.committed && !s.mend(f) {
+		s.tally()
+		s.last(f)
 		tell(s.active.run, f, s.pipe.Failer())
 	}
 	return f

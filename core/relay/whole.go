@@ -212,7 +212,8 @@ func (a *active) wholeAsStream(b *answerBody, body []byte, err error) *sdk.Failu
 	if f != nil {
 		return f
 	}
-	s := &streaming{active: a, body: b, err: io.EOF}
+	a.rec.Tokens = int64(len(body)) / textBytes
+	s := &streaming{active: a, body: b, err: io.EOF, final: true}
 	s.pass([][]byte{out}, true)
 	s.release(nil)
 	if s.beaten {
@@ -337,15 +338,32 @@ func (a *active) commitWhole(body []byte) *sdk.Failure {
 	a.client.Unwatch()
 	err := a.Exchange.Commit(200, a.fields, int64(len(body)))
 	if err == nil {
-		a.segs = append(a.segs[:0], body)
-		err = a.Exchange.Write(a.segs...)
-	}
-	if err == nil {
-		err = a.Exchange.End(nil)
+		err = a.writeWhole(body)
 	}
 	if err != nil {
 		a.client.Lose()
 		a.res.Gone = true
 	}
 	return nil
+}
+
+// lastPiece is how much of a whole answer may be left when it is said to be over: less than a connection takes by itself, so
+// that a client which takes nothing has its place among the key's requests for as long.
+const lastPiece = 64 << 10
+
+// writeWhole sends a whole answer.
+func (a *active) writeWhole(body []byte) error {
+	if n := len(body) - lastPiece; n > 0 {
+		a.segs = append(a.segs[:0], body[:n])
+		if err := a.Exchange.Write(a.segs...); err != nil {
+			return err
+		}
+		body = body[n:]
+	}
+	a.last(nil)
+	a.segs = append(a.segs[:0], body)
+	if err := a.Exchange.Write(a.segs...); err != nil {
+		return err
+	}
+	return a.Exchange.End(nil)
 }
