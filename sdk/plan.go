@@ -329,16 +329,31 @@ func (p *Plan) AsFunction(t *Tool, path string) *Tool {
 	return &Tool{Name: t.Name, Description: t.Description, Parameters: RawValue(w.Bytes()), Cache: t.Cache, Path: t.Path}
 }
 
-// FreeArguments writes the arguments of a call with free-form input as an object: {"input": "…"}.
-func (w *Writer) FreeArguments(input Text) {
-	w.Object()
-	w.Name(FreeInput).Text(input)
-	w.EndObject()
+// Arguments writes the arguments of a call as an object, which is empty where there are none. A call with free-form input is
+// one of the function that stands for its tool.
+func (w *Writer) Arguments(c *Call) {
+	switch {
+	case c.Custom:
+		w.Object()
+		w.Name(FreeInput).Text(c.Input)
+		w.EndObject()
+	case c.Arguments.Present():
+		w.Value(c.Arguments)
+	default:
+		w.Raw("{}")
+	}
 }
 
-// FreeArgumentsText writes the same object as a string that holds its text.
-func (w *Writer) FreeArgumentsText(input Text) {
-	w.Joined(RawText([]byte(`{\"`+FreeInput+`\":\"`)), input.nested(), RawText([]byte(`\"}`)))
+// ArgumentsText writes the same object as a string that holds its text.
+func (w *Writer) ArgumentsText(c *Call) {
+	switch {
+	case c.Custom:
+		w.Joined(RawText([]byte(`{\"`+FreeInput+`\":\"`)), c.Input.nested(), RawText([]byte(`\"}`)))
+	case c.Arguments.Present():
+		w.Text(c.Arguments.Text())
+	default:
+		w.String("{}")
+	}
 }
 
 // nested is the text as it stands in a JSON text that is itself the content of a string.

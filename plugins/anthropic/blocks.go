@@ -137,15 +137,7 @@ func (e *encoding) call(b block) error {
 	e.w.Name("type").String("tool_use")
 	e.w.Name("id").String(id)
 	e.w.Name("name").String(name)
-	e.w.Name("input")
-	switch {
-	case c.Custom:
-		e.w.FreeArguments(c.Input)
-	case c.Arguments.Present():
-		e.w.Value(c.Arguments)
-	default:
-		e.w.Raw("{}")
-	}
+	e.w.Name("input").Arguments(c)
 	e.mark(&b.Part.Cache)
 	e.w.EndObject()
 	return nil

@@ -67,15 +67,7 @@ func (e *encoding) call(b block) error {
 	e.w.Name("toolUse").Object()
 	e.w.Name("toolUseId").String(id)
 	e.w.Name("name").String(name)
-	e.w.Name("input")
-	switch {
-	case c.Custom:
-		e.w.FreeArguments(c.Input)
-	case c.Arguments.Present():
-		e.w.Value(c.Arguments)
-	default:
-		e.w.Raw("{}")
-	}
+	e.w.Name("input").Arguments(c)
 	e.w.EndObject()
 	e.w.EndObject()
 	return nil

@@ -227,14 +227,7 @@ func (e *encoding) call(b block) error {
 	e.w.Name("type").String("function")
 	e.w.Name("function").Object()
 	e.w.Name("name").String(name)
-	switch {
-	case c.Custom:
-		e.w.Name("arguments").FreeArgumentsText(c.Input)
-	case c.Arguments.Present():
-		e.w.Name("arguments").Text(c.Arguments.Text())
-	default:
-		e.w.Name("arguments").String("{}")
-	}
+	e.w.Name("arguments").ArgumentsText(c)
 	e.w.EndObject()
 	e.w.EndObject()
 	return nil

@@ -65,15 +65,7 @@ func (e *encoding) call(b block, first bool) (openCall, error) {
 	e.w.Name("functionCall").Object()
 	e.w.StringMember("id", id.native)
 	e.w.Name("name").String(name)
-	e.w.Name("args")
-	switch {
-	case c.Custom:
-		e.w.FreeArguments(c.Input)
-	case c.Arguments.Present():
-		e.w.Value(c.Arguments)
-	default:
-		e.w.Raw("{}")
-	}
+	e.w.Name("args").Arguments(c)
 	e.w.EndObject()
 	if !signature.Empty() {
 		e.w.Name("thoughtSignature").Text(signature)

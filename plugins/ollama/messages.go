@@ -149,7 +149,7 @@ func (e *encoding) assistant(m *message) error {
 			e.w.Object()
 			e.w.Name("function").Object()
 			e.w.Name("name").Text(b.Call.Name)
-			e.arguments(b.Call)
+			e.w.Name("arguments").Arguments(b.Call)
 			e.w.EndObject()
 			e.w.EndObject()
 		}
@@ -157,18 +157,6 @@ func (e *encoding) assistant(m *message) error {
 	}
 	e.w.EndObject()
 	return nil
-}
-
-func (e *encoding) arguments(c *sdk.Call) {
-	e.w.Name("arguments")
-	switch {
-	case c.Custom:
-		e.w.FreeArguments(c.Input)
-	case c.Arguments.Present():
-		e.w.Value(c.Arguments)
-	default:
-		e.w.Raw("{}")
-	}
 }
 
 // between writes what is said between two messages of the model, of which the first made calls.

@@ -99,22 +99,10 @@ func (e *encoding) call(p piece) error {
 	e.w.Name("type").String("function")
 	e.w.Name("function").Object()
 	e.w.Name("name").String(o.name)
-	e.arguments(c)
+	e.w.Name("arguments").ArgumentsText(c)
 	e.w.EndObject()
 	e.w.EndObject()
 	return nil
-}
-
-func (e *encoding) arguments(c *sdk.Call) {
-	e.w.Name("arguments")
-	switch {
-	case c.Custom:
-		e.w.FreeArgumentsText(c.Input)
-	case c.Arguments.Present():
-		e.w.Text(c.Arguments.Text())
-	default:
-		e.w.String("{}")
-	}
 }
 
 // callItem writes a call as an item of responses. The item's own id is left out: it names what the service has stored,
@@ -135,7 +123,7 @@ func (e *encoding) callItem(p piece) error {
 	if o.custom {
 		e.w.Name("input").Text(p.Call.Input)
 	} else {
-		e.arguments(p.Call)
+		e.w.Name("arguments").ArgumentsText(p.Call)
 	}
 	e.w.EndObject()
 	return nil

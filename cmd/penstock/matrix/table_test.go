@@ -146,9 +146,9 @@ same name with one parameter, ` + "`input`" + `, stands for the tool, and earlie
 client is given calls in free form with the text alone, in streams too. A grammar is added to what the parameter says of
 itself: the model reads it and is not held to it, which is noted as approximate.
 
-A plugin passes each tool through ` + "`Plan.AsFunction`" + `, and writes calls that are ` + "`Custom`" + ` with
-` + "`Writer.FreeArguments`" + ` or, where arguments are a string of JSON, ` + "`Writer.FreeArgumentsText`" + `. It decodes calls as
-those of any function: turning them back is the gateway's part.
+A plugin passes each tool through ` + "`Plan.AsFunction`" + `, and writes the arguments of all calls with ` + "`Writer.Arguments`" + ` or, where
+they are a string of JSON, ` + "`Writer.ArgumentsText`" + `. It decodes calls as those of any function: turning them back is the
+gateway's part.
 
 **Web search** that the provider runs is ` + "`web_search`" + ` of OpenAI's responses, ` + "`web_search_options`" + ` of its chat
 completions, which its search models alone take, ` + "`web_search_20250305`" + ` of Anthropic and ` + "`googleSearch`" + ` of Gemini,
