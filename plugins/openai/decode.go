@@ -239,7 +239,8 @@ func readUsage(u sdk.Node) sdk.Usage {
 	if !in && !answer {
 		return sdk.Usage{}
 	}
-	if hidden := u.Get("total_tokens").Int() - max(n.Input, 0) - max(n.Output, 0); hidden > 0 && (n.Reasoning == 0 || n.Reasoning == hidden) {
+	hidden := u.Get("total_tokens").Int() - max(n.Input, 0) - max(n.Output, 0)
+	if hidden > 0 && (n.Reasoning == 0 || n.Reasoning == hidden) {
 		n.Output += hidden
 		n.Reasoning = hidden
 	}
