@@ -223,6 +223,10 @@ func TestUsage(t *testing.T) {
 	}{
 		{"whole", []string{`{"type":"message","id":"x","content":[],"usage":{"input_tokens":10,"cache_read_input_tokens":3,"cache_creation_input_tokens":2,"output_tokens":8,"output_tokens_details":{"thinking_tokens":5}}}`},
 			sdk.Usage{Input: 10, CacheRead: 3, CacheWrite: 2, Output: 3, Reasoning: 5, Known: true}},
+		{"a cache's writes in parts alone", []string{
+			`{"type":"message_delta","delta":{},"usage":{"input_tokens":5,"output_tokens":6,"cache_creation":{"ephemeral_5m_input_tokens":7,"ephemeral_1h_input_tokens":2}}}`,
+			`{"type":"message_delta","delta":{},"usage":{"output_tokens":8,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":null}}}`},
+			sdk.Usage{Input: 5, CacheWrite: 7, CacheWriteHour: 2, Output: 8, Known: true}},
 		{"null keeps what was known", []string{
 			`{"type":"message_start","message":{"id":"x","usage":{"input_tokens":10,"cache_read_input_tokens":3,"output_tokens":1}}}`,
 			`{"type":"message_delta","delta":{},"usage":{"input_tokens":null,"output_tokens":8}}`},

@@ -242,4 +242,9 @@ func readCounts(c *sdk.Counts, u sdk.Node) {
 	if u.Get("input_tokens").Int()+u.Get("cache_read_input_tokens").Int()+u.Get("cache_creation_input_tokens").Int() == 0 {
 		c.Input, c.CacheRead, c.CacheWrite = before.Input, before.CacheRead, before.CacheWrite
 	}
+	parts := u.Get("cache_creation")
+	sum := parts.Get("ephemeral_5m_input_tokens").Int() + parts.Get("ephemeral_1h_input_tokens").Int()
+	if u.Get("cache_creation_input_tokens").Null() && sum > 0 { // parts without their total
+		c.CacheWrite = sum
+	}
 }

@@ -91,6 +91,7 @@ func TestStream(t *testing.T) {
 		{"complete", sse(start, textStart, textDelta, textStop, messageDelta(`"end_turn"`, `{"output_tokens":2}`), stop), "content done stop in 10+0+0 out 2+0"},
 		{"totals, not parts", sse(`{"type":"message_start","message":{"usage":{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":4}}}`,
 			messageDelta(`"end_turn"`, `{"input_tokens":2,"cache_creation_input_tokens":45123,"cache_read_input_tokens":2000,"output_tokens":64}`)), "stop in 2+2000+45123 out 64+0"},
+		{"a cache's writes in parts alone", sse(messageDelta(`"end_turn"`, `{"input_tokens":5,"output_tokens":6,"cache_creation":{"ephemeral_5m_input_tokens":7,"ephemeral_1h_input_tokens":2}}`)), "stop in 5+0+7 out 6+0"},
 		{"a correction", sse(`{"type":"message_start","message":{"usage":{"input_tokens":8834,"output_tokens":0}}}`,
 			messageDelta(`"end_turn"`, `{"input_tokens":18,"output_tokens":426,"cache_creation_input_tokens":0,"cache_read_input_tokens":8831}`)), "stop in 18+8831+0 out 426+0"},
 		{"an input of nothing corrects nothing", sse(start, messageDelta(`"end_turn"`, `{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":5}`)), "stop in 10+0+0 out 5+0"},

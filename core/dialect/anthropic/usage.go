@@ -82,7 +82,12 @@ func (c *counts) take(doc *jsonspan.Doc, u int) {
 		set(d, "thinking_tokens", &c.Reasoning)
 	}
 	if d, ok := member(doc, u, "cache_creation"); ok { // https://docs.claude.com/en/docs/build-with-claude/prompt-caching, 1-hour cache duration
-		set(d, "ephemeral_1h_input_tokens", &c.CacheWriteHour)
+		var minutes int64
+		hour := set(d, "ephemeral_1h_input_tokens", &c.CacheWriteHour)
+		sum := set(d, "ephemeral_5m_input_tokens", &minutes) + hour
+		if _, ok := member(doc, u, "cache_creation_input_tokens"); !ok && sum > 0 { // parts without their total
+			c.CacheWrite = sum
+		}
 	}
 	if d, ok := member(doc, u, "server_tool_use"); ok { // https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool, usage and pricing
 		set(d, "web_search_requests", &c.Searches)
