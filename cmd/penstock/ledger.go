@@ -37,8 +37,8 @@ type storeFlags struct{ state, url, config string }
 
 func (f *storeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.state, "state", "", "state folder of the gateway (PENSTOCK_STATE)")
-	cmd.Flags().StringVar(&f.url, "store", "", "URL of the store; default: what the configuration of -c says, else SQLite in the state folder")
-	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration that names the store")
+	cmd.Flags().StringVar(&f.url, "store", "", "URL of the store; default: what the configuration says, else SQLite in the state folder")
+	cmd.Flags().StringVarP(&f.config, "config", "c", "", "configuration that names the store; default: the one that penstock serve finds")
 }
 
 // open opens the store, and gives the state folder.
@@ -48,8 +48,8 @@ func (f *storeFlags) open(ctx context.Context, readOnly bool) (*store.Store, str
 		return nil, "", &exitError{exitFailure, err.Error()}
 	}
 	url := f.url
-	if url == "" && f.config != "" {
-		cfg, err := config.Load(f.config, os.LookupEnv)
+	if path := configPath(f.config); url == "" && path != "" {
+		cfg, err := config.Load(path, os.LookupEnv)
 		if err != nil {
 			return nil, "", &exitError{exitInvalid, err.Error()}
 		}

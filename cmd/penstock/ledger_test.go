@@ -186,6 +186,19 @@ func reconciled(t *testing.T, g *served, day time.Time) {
 	f(head+strings.Replace(line, "big", "small", 1)+"7,0,0\n", exitTests, "small")
 }
 
+// TestLedgerFindsTheConfiguration: the store is that of the configuration which the gateway would be started with here.
+func TestLedgerFindsTheConfiguration(t *testing.T) {
+	t.Setenv("PENSTOCK_CONFIG", "")
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("penstock.yaml", []byte(ledgerConfig("http://127.0.0.1:1/v1")+"store: {url: \"postgres://127.0.0.1:1/calls?sslmode=disable\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := storeFlags{state: t.TempDir()}
+	if _, _, err := f.open(t.Context(), true); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("opened with %v, want the store of ./penstock.yaml, which nobody answers for", err)
+	}
+}
+
 // TestLedgerKilled kills the gateway under load, again and again, and then holds the ledger against what the upstream
 // counted. PENSTOCK_LONG=1 does so a thousand times.
 func TestLedgerKilled(t *testing.T) {
