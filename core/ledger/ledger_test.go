@@ -144,9 +144,8 @@ func TestOnce(t *testing.T) {
 		wg.Go(func() {
 			used := sdk.Usage{Input: 1, Output: int64(i), Known: true}
 			told := slot.Cost(Success, used)
-			costs[i] = slot.Settle(Success, used, began.Add(time.Second))
-			if after := slot.Cost(Success, used); costs[i] != 0 && (told != costs[i] || after != 0) {
-				t.Errorf("cost: %d before the end and %d after it, want %d and 0", told, after, costs[i])
+			if costs[i] = slot.Settle(Success, used, began.Add(time.Second)); costs[i] != 0 && (told != costs[i] || slot.Cost(Success, used) != 0) {
+				t.Errorf("told that it would cost %d, cost %d", told, costs[i])
 			}
 		})
 	}
