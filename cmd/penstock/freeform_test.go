@@ -102,7 +102,10 @@ func (s *served) patched(model, input string) (output, id string) {
 	if got := a.header.Get("x-penstock-dropped"); a.status != 200 || got != "tools[0].format;approximate" {
 		s.t.Fatalf("%s: %d, dropped %q\n%s", model, a.status, got, a.body)
 	}
-	type item struct{ Type, Name, Input, Call_ID string }
+	type item struct {
+		Type, Name, Input string
+		CallID            string `json:"call_id"`
+	}
 	var told strings.Builder
 	var deltas string
 	for line := range strings.Lines(a.body) {
@@ -125,7 +128,7 @@ func (s *served) patched(model, input string) (output, id string) {
 			fmt.Fprintf(&told, "input %q\n", e.Input)
 		case "response.output_item.added", "response.output_item.done":
 			if e.Item.Name == "apply_patch" {
-				id = e.Item.Call_ID
+				id = e.Item.CallID
 				fmt.Fprintf(&told, "%s %s %q\n", strings.TrimPrefix(e.Type, "response.output_item."), e.Item.Type, e.Item.Input)
 			}
 		case "response.completed":
