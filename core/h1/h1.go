@@ -374,3 +374,16 @@ func trim(b []byte) []byte {
 	}
 	return b
 }
+
+// bareLineFeed looks for a line feed without its carriage return, so that such a head is refused before its time limit.
+func bareLineFeed(text []byte, from int) bool {
+	for {
+		i := bytes.IndexByte(text[from:], '\n')
+		if i < 0 {
+			return false
+		}
+		if from += i + 1; from < 2 || text[from-2] != '\r' {
+			return true
+		}
+	}
+}

@@ -338,19 +338,6 @@ func (c *conn) readHead() ([]byte, error) {
 	}
 }
 
-// bareLineFeed looks for a line feed without its carriage return, so that such a head is refused before its time limit.
-func bareLineFeed(text []byte, from int) bool {
-	for {
-		i := bytes.IndexByte(text[from:], '\n')
-		if i < 0 {
-			return false
-		}
-		if from += i + 1; from < 2 || text[from-2] != '\r' {
-			return true
-		}
-	}
-}
-
 // nudgeIdle makes a connection that waits for a request look how long it may.
 func (c *conn) nudgeIdle() {
 	if c.idle.Load() {
