@@ -71,6 +71,7 @@ func TestLedgerCommands(t *testing.T) {
 	if a := g.post("/v1/chat/completions", ledgerRequest); a.status != http.StatusOK {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}
+	g.await("its row, which is written behind the answer", func() bool { return len(rowsOf(t, g)) == 1 })
 	if a := g.post("/v1/chat/completions", ledgerRequest); a.status == http.StatusOK {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}
