@@ -126,7 +126,7 @@ func TestPrimaryOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			primary := begin(t)
 			second := newUpstream(t, answering("second"))
-			s := servePlain(t, carefully(primary.url, second.URL, "timeout: {connect: 2s, first_content: 2s, idle: 2s}\nbreaker: {failures: 2, open_for: 300ms}\n"))
+			s := servePlain(t, carefully(primary.url, second.URL, "timeout: {connect: 1s, first_content: 1s, idle: 1s}\nbreaker: {failures: 3, open_for: 300ms}\n"))
 			for s.backend("first").Phase == health.Closed {
 				if who, _ := s.chat("both"); who != "second" {
 					t.Fatalf("got %s, want the second", who)
@@ -151,10 +151,10 @@ func TestPrimaryOutages(t *testing.T) {
 			began := time.Now()
 			asking.Wait()
 			vain := tried.Load() - all
-			took := time.Since(began)
-			if most := mostInVain(took); failed.Load() > 0 || vain > most {
-				t.Errorf("%d requests failed (%v), %d attempts at the primary; want none, and %d at most", failed.Load(), saw.Load(), vain, most)
+			if failed.Load() > 0 || vain > 10 {
+				t.Errorf("%d requests failed (%v), %d attempts at the primary; want none, and 10 at most", failed.Load(), saw.Load(), vain)
 			}
+			took := time.Since(began)
 			healed := time.Now()
 			primary.heal()
 			s.await("the primary serves", func() bool { who, _ := s.chat("both"); return who == "first" })
